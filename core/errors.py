@@ -1,0 +1,41 @@
+"""Say what is wrong with what a person gave us: what, where, and what to do about it, all problems at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong or was changed, told so that an analyst can act on it.
+
+    `what` states the fact, `where` names the column or option, `remedy` what to do, `treatment` what is done by
+    default, `rows` how many rows it touches and `examples` a few of them as text. An error stops the work; a
+    warning or a note is a thing to know. `code` names the kind of problem, for choices and tests.
+    """
+
+    code: str
+    what: str
+    remedy: str
+    where: str = ""
+    severity: Severity = "error"
+    rows: int = 0
+    examples: tuple[str, ...] = ()
+    treatment: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        examples = f" (for example {', '.join(self.examples)})" if self.examples else ""
+        return f"{place}{self.what}{examples}. {self.remedy}"
+
+
+class UserError(Exception):
+    """Something only the user can mend. Carries every problem found, never just the first."""
+
+    def __init__(self, problems: Problem | Iterable[Problem]):
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))

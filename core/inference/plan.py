@@ -1,0 +1,190 @@
+"""How to estimate it: engine, guide, objective, optimiser, steps, placement, seed. One declaration for every reader."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+from core.declare import declared, violations
+from core.errors import Problem, UserError
+from core.inference.guides import GUIDES
+from core.inference.objectives import OBJECTIVES
+from core.inference.optimizers import OPTIMIZERS, SCHEDULES
+from core.model.plan import ARTICLE_MODEL, ModelPlan, Priors
+
+ENGINES = {
+    "structured": "Seconds, with calibrated intervals. Start here.",
+    "svi": "Stochastic variational inference: choose guide, loss and optimiser; mean-field intervals are too narrow.",
+    "nuts": "Exact up to Monte-Carlo error, for small markets: minutes to hours.",
+}
+PARAMETERISATIONS = {
+    "centred": "Sample effects themselves. Best where products have plenty of data.",
+    "noncentred": "Sample standardised distances from the parent. Best where data are thin.",
+}
+STARTS = {
+    "prior": "Near the prior means.",
+    "structured": "At the structured engine's posterior: far fewer steps.",
+}
+PLACEMENT = re.compile(r"cpu|gpu|all-gpus|cpu:[1-9][0-9]*")
+
+
+@dataclass(frozen=True)
+class SviPlan:
+    """Choices of stochastic variational inference."""
+
+    guide: str = declared(
+        "AutoNormal", "Guide", "Family of distributions that stands in for the posterior",
+        choices={name: spec.help for name, spec in GUIDES.items()}, engines=("svi",),
+    )  # fmt: skip
+    rank: int = declared(
+        10,
+        "Rank",
+        "Directions of correlation that a low-rank guide keeps",
+        low=1,
+        engines=("svi",),
+        advanced=True,
+    )
+    loss: str = declared(
+        "Trace_ELBO", "Loss", "Bound that is optimised",
+        choices={name: spec.help for name, spec in OBJECTIVES.items()}, engines=("svi",),
+    )  # fmt: skip
+    alpha: float = declared(
+        0.0,
+        "Alpha",
+        "Order of the Renyi bound; 0 is the importance-weighted bound",
+        engines=("svi",),
+        advanced=True,
+    )
+    particles: int = declared(1, "Particles", "Draws from the guide per step", low=1, high=1024, engines=("svi",))
+    optimizer: str = declared(
+        "clipped-adam", "Optimiser", "Rule that turns gradients into steps",
+        choices={name: spec.help for name, spec in OPTIMIZERS.items()}, engines=("svi",),
+    )  # fmt: skip
+    learning_rate: float = declared(
+        0.05, "Learning rate", "Size of the first steps", low=1e-6, high=10.0, engines=("svi",)
+    )
+    schedule: str = declared(
+        "cosine", "Schedule", "How the learning rate falls",
+        choices={name: spec.help for name, spec in SCHEDULES.items()}, engines=("svi",), advanced=True,
+    )  # fmt: skip
+    steps: int = declared(2_000, "Steps", "Optimiser steps", low=1, high=10_000_000, engines=("svi",))
+    parameterisation: str = declared(
+        "centred", "Parameterisation", "How effects are written for the guide",
+        choices=PARAMETERISATIONS, engines=("svi", "nuts"), advanced=True,
+    )  # fmt: skip
+    start: str = declared("prior", "Start", "Where the guide starts", choices=STARTS, engines=("svi",), advanced=True)
+    stop_at_plateau: bool = declared(
+        False, "Stop at plateau", "End early once the loss is flat within its noise", engines=("svi",)
+    )
+
+
+@dataclass(frozen=True)
+class StructuredPlan:
+    """Choices of the structured engine."""
+
+    max_iterations: int = declared(
+        100,
+        "Iterations",
+        "Most outer iterations before giving up",
+        low=1,
+        engines=("structured",),
+        advanced=True,
+    )
+    tolerance: float = declared(
+        1e-3, "Tolerance", "Largest change of any elasticity, in its own sd, that counts as converged",
+        low=1e-8, high=1.0, engines=("structured",), advanced=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NutsPlan:
+    """Choices of the No-U-Turn sampler."""
+
+    warmup: int = declared(500, "Warm-up", "Steps that tune the sampler, not kept", low=10, engines=("nuts",))
+    samples: int = declared(500, "Samples", "Draws kept per chain", low=10, engines=("nuts",))
+    chains: int = declared(2, "Chains", "Independent chains, run one after another", low=1, high=16, engines=("nuts",))
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """Everything that decides a fit, apart from the data. A plan that exists can run: it checks itself when built.
+
+    Raises UserError naming every field that is off and the values that would do.
+    """
+
+    model: ModelPlan = field(default_factory=ModelPlan)
+    engine: str = declared("structured", "Engine", "How the posterior is found", choices=ENGINES)
+    svi: SviPlan = field(default_factory=SviPlan)
+    structured: StructuredPlan = field(default_factory=StructuredPlan)
+    nuts: NutsPlan = field(default_factory=NutsPlan)
+    placement: str = declared(
+        "cpu", "Device", "Where it runs: cpu, gpu, all-gpus, or cpu:N for N simulated devices (no speed-up)"
+    )
+    seed: int = declared(0, "Seed", "Start of the random numbers: same seed, same result", low=0, high=2**31 - 1)
+    draws: int = declared(1_000, "Draws", "Posterior draws behind the tables", low=100, high=4_000, advanced=True)
+    mass: float = declared(0.9, "Interval", "Posterior probability inside the intervals", low=0.5, high=0.99)
+
+    def __post_init__(self) -> None:
+        found = [what for part in (self, self.svi, self.structured, self.nuts) for what in violations(part)]
+        if not PLACEMENT.fullmatch(self.placement):
+            found.append(f"placement={self.placement!r} is not one of cpu, gpu, all-gpus, cpu:N")
+        if found:
+            raise UserError(Problem("plan", what, "Change it and start again.", where="plan") for what in found)
+
+
+ARTICLE_SVI = SviPlan(
+    guide="AutoNormal", loss="RenyiELBO", alpha=0.0, particles=4, optimizer="adamw", learning_rate=0.01,
+    schedule="article", steps=1_000_000,
+)  # fmt: skip
+ARTICLE_PLAN = FitPlan(model=ARTICLE_MODEL, engine="svi", svi=ARTICLE_SVI)
+
+
+def plan_with(plan: FitPlan, **values: Any) -> FitPlan:
+    """A plan with fields replaced by name, however deep they lie. Raises UserError for unknown names."""
+    unknown = set(values) - set(plan_values(plan))
+    if unknown:
+        raise UserError(
+            Problem("plan", f"there is no choice '{name}'", "See --help for the choices.", where=name)
+            for name in sorted(unknown)
+        )
+    return _replace_nested(plan, values)
+
+
+def plan_values(plan: Any) -> dict[str, Any]:
+    """Every declared choice of a plan by its own name, flat."""
+    flat: dict[str, Any] = {}
+    for f in fields(plan):
+        value = getattr(plan, f.name)
+        flat.update(plan_values(value) if is_dataclass(value) else {f.name: value})
+    return flat
+
+
+def plan_to_dict(plan: FitPlan) -> dict[str, Any]:
+    """The plan as nested plain values, for the manifest."""
+    return asdict(plan)
+
+
+def plan_from_dict(values: dict[str, Any]) -> FitPlan:
+    """The plan that `plan_to_dict` wrote."""
+    model = dict(values["model"])
+    return FitPlan(
+        **{
+            **values,
+            "model": ModelPlan(**{**model, "priors": Priors(**model["priors"])}),
+            "svi": SviPlan(**values["svi"]),
+            "structured": StructuredPlan(**values["structured"]),
+            "nuts": NutsPlan(**values["nuts"]),
+        }
+    )
+
+
+def _replace_nested(plan: Any, values: dict[str, Any]) -> Any:
+    changed = {}
+    for f in fields(plan):
+        value = getattr(plan, f.name)
+        if is_dataclass(value):
+            changed[f.name] = _replace_nested(value, values)
+        elif f.name in values:
+            changed[f.name] = values[f.name]
+    return replace(plan, **changed)

@@ -1,0 +1,63 @@
+"""Limits and paths of an installation, each declared once with unit and help, overridable by environment."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from core.errors import Problem, UserError
+
+PREFIX = "ISOELASTIC_"
+
+
+def _setting(default: Any, help: str, unit: str = "") -> Any:
+    return field(default=default, metadata={"help": help, "unit": unit})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What one installation allows. `ISOELASTIC_DATA_DIR`, `ISOELASTIC_UPLOAD_MB`, ... override the defaults."""
+
+    data_dir: Path = _setting(Path(".isoelastic"), "Folder of data sets, runs and checkpoints")
+    upload_mb: int = _setting(500, "Largest file that may be uploaded", "MB")
+    max_rows: int = _setting(200_000_000, "Most rows a data set may have", "rows")
+    max_columns: int = _setting(500, "Most columns a file may have", "columns")
+    max_draws: int = _setting(4_000, "Most posterior draws a fit may keep", "draws")
+    max_queued: int = _setting(20, "Most runs that may wait or run at once", "runs")
+    quota_gb: float = _setting(50.0, "Disk space that data sets and runs may take together", "GB")
+    memory_share: float = _setting(0.8, "Share of the free memory that one fit may ask for", "share")
+    checkpoint_seconds: float = _setting(30.0, "Time between two checkpoints of a run", "s")
+    session_minutes: int = _setting(240, "Time after which an idle browser session is forgotten", "minutes")
+
+
+def variable(name: str) -> str:
+    """Name of the environment variable that overrides setting `name`."""
+    return PREFIX + name.upper()
+
+
+def load_settings(environ: dict[str, str] | None = None) -> Settings:
+    """Read the settings from defaults and environment. Raises UserError naming every value that does not parse."""
+    environ = dict(os.environ) if environ is None else environ
+    values: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for declared in fields(Settings):
+        text = environ.get(variable(declared.name))
+        if text is None:
+            continue
+        kind: type[Any] = type(declared.default)
+        try:
+            values[declared.name] = kind(text)
+        except ValueError:
+            problems.append(
+                Problem(
+                    code="setting-unreadable",
+                    where=variable(declared.name),
+                    what=f"'{text}' is not a {kind.__name__}",
+                    remedy=f"Give {declared.metadata['help'].lower()} as a {kind.__name__}, as in {declared.default}.",
+                )
+            )
+    if problems:
+        raise UserError(problems)
+    return Settings(**values)
