@@ -26,8 +26,21 @@ def _static() -> Any:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class UnitHistogram:
+    """How often each count of units occurs in each category: all that a dispersion needs to know of the cells."""
+
+    units: Float[Array, "bin"]
+    """A count of units above 0."""
+    cells: Float[Array, "bin"]
+    """Observed cells of the bin's category with that count."""
+    category: Int[Array, "bin"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class UnitSums:
-    """The sums through which units enter a log-linear likelihood; summed in float64, stored as float32."""
+    """The sums through which units enter a log-linear likelihood: `core.panel_sums.sum_units` takes them from a panel's
+    cells in float64; stored as float32."""
 
     series: Float[Array, "series"]
     """Units per series."""
@@ -39,6 +52,9 @@ class UnitSums:
     """Sum over a category's cells of units x covariate."""
     log_factorial: Float[Array, ""]
     """Sum over cells of log(units!)."""
+    observations: Float[Array, "series"]
+    """Observed cells per series; 0 for fillers."""
+    histogram: UnitHistogram
 
 
 @jax.tree_util.register_dataclass
