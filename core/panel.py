@@ -54,6 +54,10 @@ class UnitSums:
     """Sum over cells of log(units!)."""
     observations: Float[Array, "series"]
     """Observed cells per series; 0 for fillers."""
+    log_mean: Float[Array, "series"]
+    """Log of mean units per observed cell, of half a unit in all where nothing sold; 0 for fillers."""
+    constant: Float[Array, ""]
+    """Sum over cells of units x log_mean - units - log(units!): what the log likelihood owes to no unknown."""
     histogram: UnitHistogram
 
 

@@ -57,13 +57,18 @@ def sum_units(
     values, cells, categories = (
         np.concatenate(part) if bins else np.zeros(0) for part in (zip(*bins, strict=True) if bins else ((), (), ()))
     )
+    log_factorial = np.sum(cells * gammaln(values + 1.0))
+    log_mean = np.log(np.maximum(sold, 0.5) / np.maximum(observed, 1.0), dtype=np.float32, casting="same_kind")
+    log_mean = np.where(observed > 0, log_mean, np.float32(0))
     return UnitSums(
         series=sold.astype(np.float32),
         product_price=priced.astype(np.float32),
         category_period=by_period.astype(np.float32),
         category_covariate=by_covariate.astype(np.float32),
-        log_factorial=np.float32(np.sum(cells * gammaln(values + 1.0))),
+        log_factorial=np.float32(log_factorial),
         observations=observed.astype(np.float32),
+        log_mean=log_mean,
+        constant=np.float32(np.sum(sold * (log_mean.astype(np.float64) - 1.0)) - log_factorial),
         histogram=UnitHistogram(
             units=values.astype(np.float32), cells=cells.astype(np.float32), category=categories.astype(np.int32)
         ),
