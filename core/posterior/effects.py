@@ -9,12 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from core.inference.fit import Draws
+from core.model.sites import COVARIATE_CATEGORY, TIME
 from core.panel import Panel
-
-TIME = "time_effect"
-COVARIATE = "covariate_category"
-CONCENTRATION = "concentration_category"
-"""Sites of the demand model; the last one is the log of the negative binomial's concentration."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +23,19 @@ class Effects:
 
 def mean_effects(draws: Draws, n_categories: int) -> Effects:
     """Posterior mean effects; one shared time effect is repeated for every category."""
-    means = {site: draws.others[site].mean(axis=0, dtype=np.float64) for site in (TIME, COVARIATE) if _has(draws, site)}
+    means = {
+        site: draws.others[site].mean(axis=0, dtype=np.float64)
+        for site in (TIME, COVARIATE_CATEGORY)
+        if _has(draws, site)
+    }
     return _effects(means, n_categories)
 
 
 def drawn_effects(draws: Draws, draw: int, n_categories: int) -> Effects:
     """Effects of one draw."""
-    return _effects({site: draws.others[site][draw] for site in (TIME, COVARIATE) if _has(draws, site)}, n_categories)
+    return _effects(
+        {site: draws.others[site][draw] for site in (TIME, COVARIATE_CATEGORY) if _has(draws, site)}, n_categories
+    )
 
 
 def _has(draws: Draws, site: str) -> bool:
@@ -44,7 +46,7 @@ def _effects(values: Mapping[str, np.ndarray], n_categories: int) -> Effects:
     time = values.get(TIME)
     if time is not None and time.ndim == 1:
         time = np.broadcast_to(time, (n_categories, time.shape[0]))
-    return Effects(time, values.get(COVARIATE))
+    return Effects(time, values.get(COVARIATE_CATEGORY))
 
 
 def category_of_row(panel: Panel) -> Int[np.ndarray, "row"]:
