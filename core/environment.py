@@ -39,7 +39,7 @@ def describe_environment(devices: tuple[str, ...] | None = None) -> Environment:
         backend = ""
     return Environment(
         python=platform.python_version(),
-        packages=_versions(),
+        packages=package_versions(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         processor=_processor(),
         cores=os.cpu_count() or 1,
@@ -60,7 +60,8 @@ def resident_bytes() -> int:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Versions of the libraries behind a number, by name."""
     return {name: metadata.version(name) for name in PACKAGES}
 
 

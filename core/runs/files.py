@@ -1,0 +1,101 @@
+"""Put bytes on disk so that a name either holds all of them or does not exist, and turn disk errors into sentences."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.errors import Problem, UserError
+
+TEMPORARY = ".part"
+LONGEST_NAME = 120
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write, sync, rename. Raises UserError where the disk is full or does not allow it; `path` is then untouched."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
+    with disk_errors(path.parent):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            _sync_folder(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Raise UserError for an OSError inside, saying what happened to the disk and what to do."""
+    try:
+        yield
+    except OSError as bad:
+        raise UserError(_told(bad, folder)) from bad
+
+
+def _told(bad: OSError, folder: Path) -> Problem:
+    if bad.errno in FULL:
+        return Problem(
+            "disk-full",
+            "The disk of the data folder is full",
+            "Free space or delete runs you no longer need, then resume the run: its last checkpoint is kept.",
+            where=str(folder),
+        )
+    return Problem(
+        "disk-error",
+        f"The data folder cannot be used: {bad.strerror or type(bad).__name__}",
+        "Check that the folder exists and may be written, then try again.",
+        where=str(folder),
+    )
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove what a process that died while writing has left; only for folders that no live process writes to."""
+    for path in folder.rglob(f"*{TEMPORARY}"):
+        path.unlink(missing_ok=True)
+
+
+def shown_name(text: str, fallback: str = "unnamed") -> str:
+    """`text` as a name for screens and lists: one line, no control characters, at most 120 characters."""
+    kept = "".join(" " if unicodedata.category(sign) in INVISIBLE else sign for sign in text)
+    return " ".join(kept.split())[:LONGEST_NAME].strip() or fallback
+
+
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def file_name(text: str, fallback: str = "run") -> str:
+    """`text` as the stem of a file name: letters, digits, dash, dot and underscore; never a path, never hidden."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")[:LONGEST_NAME] or fallback
+
+
+def folder_bytes(folder: Path) -> int:
+    """Disk space that the files under `folder` take, in bytes."""
+    total = 0
+    for path in folder.rglob("*"):
+        # Another process may remove a file between the listing and the look.
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

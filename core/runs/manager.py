@@ -1,0 +1,437 @@
+"""Run fits in the background: one worker thread a device, a fair queue, every state on record before it is acted on.
+
+The only module with threads. All that a caller gets is immutable; all that a caller asks for goes through the store,
+so that it also reaches a run that another process has in hand.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from core.errors import Problem, UserError
+from core.inference.plan import FitPlan, plan_with
+from core.runs import access
+from core.runs.datasets import DatasetStore
+from core.runs.desk import Desk, result_path, run_folder
+from core.runs.files import clear_leftovers, shown_name
+from core.runs.locks import Liveness, device_lock
+from core.runs.log import EventLog
+from core.runs.prepare import Prepared, prepare
+from core.runs.queue import lane_of, waiting
+from core.runs.requests import MOST_PINNED, RunRequest, RunResult, RunSummary
+from core.runs.snapshots import AT_WORK, RunSnapshot, RunState
+from core.runs.store import RunRow, RunStore
+from core.runs.values import from_bytes, to_text
+from core.runs.views import plan_line, request_of, resumable, snapshot_of, steps_total, summary_of
+from core.runs.work import discard_files, work
+from core.settings import Settings
+
+RESULTS_KEPT = 4
+MARKETS_KEPT = 2
+LOOK_SECONDS = 1.0
+"""How often an idle worker looks for work that other processes left, and a waiting caller for news of theirs."""
+SWEEP_SECONDS = 5.0
+CLOSE_SECONDS = 60.0
+EXTENDED = {"svi": "steps", "structured": "max_iterations", "nuts": "samples"}
+"""The choice of each engine that says how far it goes."""
+QUEUED = frozenset({RunState.QUEUED})
+WORKING = frozenset(AT_WORK)
+
+
+class RunManager:
+    """Submit, watch and end runs. Methods raise UserError: unknown run, not allowed, store busy, disk full.
+
+    `viewer` is who asks; None where there is no access control. With `adopt`, this process also takes over runs that
+    a dead process has left in the queue; a command that works on one run of its own does not.
+    """
+
+    def __init__(self, settings: Settings, adopt: bool = True, pulse_seconds: float = 0.5):
+        self.settings = settings
+        self._locks = settings.data_dir / "locks"
+        self.log = EventLog(settings.data_dir / "log" / "events.log")
+        self.store = RunStore(settings.data_dir / "store.sqlite")
+        self.datasets = DatasetStore(settings, self.store)
+        self._alive = Liveness(self._locks)
+        self._adopt = adopt
+        self._guard = threading.Lock()
+        self._news = threading.Condition(self._guard)
+        self._closing = threading.Event()
+        self._live: dict[str, RunSnapshot] = {}
+        self._unsaved: dict[str, RunSnapshot] = {}
+        self._results: OrderedDict[str, RunResult] = OrderedDict()
+        self._markets: OrderedDict[str, Prepared] = OrderedDict()
+        self._workers: dict[str, threading.Thread] = {}
+        self._swept = -SWEEP_SECONDS
+        self._desk = Desk(
+            settings, self.store, self.datasets, self.log, self._publish, self._closing.is_set,
+            pulse_seconds=pulse_seconds,
+        )  # fmt: skip
+        self._sweep()
+        if adopt:
+            for lane in {row.lane for row in self.store.rows() if self._mine(row)}:
+                self._staff(lane)
+
+    # What a caller may ask for
+
+    def submit(self, request: RunRequest) -> str:
+        """Queue a fit and say its id. Raises UserError: data set unknown, too many queued, quota used up."""
+        self._check(request)
+        run_id = uuid4().hex[:12]
+        lane = lane_of(request.plan)
+        name = shown_name(request.name, self._made_up_name(request))
+        self.store.add(
+            id=run_id, name=name, owner=request.owner, shared=request.shared, dataset_id=request.dataset_id,
+            request=to_text(request), state=RunState.QUEUED, process=self._alive.process, lane=lane,
+            created=time.time(), steps_total=steps_total(request.plan),
+        )  # fmt: skip
+        self.log.write("queued", run_id, engine=request.plan.engine, lane=lane)
+        self._staff(lane)
+        return run_id
+
+    def snapshot(self, run_id: str, viewer: str | None = None) -> RunSnapshot:
+        """The run at this moment. Cheap: meant to be asked once a second by every page."""
+        self._sweep()
+        with self._guard:
+            live = self._live.get(run_id) or self._unsaved.get(run_id)
+        if live is not None:
+            access.require_seen(live, viewer)
+            return live
+        row = access.require_seen(self.store.row(run_id), viewer)
+        return snapshot_of(row, self.store.progress(run_id), self._positions().get(run_id, 0))
+
+    def runs(self, viewer: str | None = None) -> tuple[RunSummary, ...]:
+        """Every run that `viewer` may see, newest first."""
+        self._sweep()
+        positions = self._positions()
+        seen = (row for row in self.store.rows() if row.state is not RunState.DISCARDED and access.sees(row, viewer))
+        return tuple(summary_of(row, positions.get(row.id, 0)) for row in seen)
+
+    def wait(
+        self,
+        run_id: str,
+        timeout: float | None = None,
+        on_news: Callable[[RunSnapshot], None] = lambda snapshot: None,
+    ) -> RunSnapshot:
+        """Block until the run is no longer active, or for `timeout` seconds; `on_news` gets every new snapshot."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        last: RunSnapshot | None = None
+        while True:
+            with self._news:
+                found = self._live.get(run_id) or self._unsaved.get(run_id)
+            found = found or self.snapshot(run_id)
+            if found is not last:
+                on_news(found)
+            last = found
+            left = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline - time.monotonic())
+            if not found.state.active or left <= 0:
+                return found
+            with self._news:
+                if (self._live.get(run_id) or found) is found:
+                    self._news.wait(left)
+
+    def stop(self, run_id: str, viewer: str | None = None) -> None:
+        """End a run within one chunk and keep a usable posterior of what it has found so far."""
+        row = self._changeable(run_id, viewer)
+        if row.steps_done == 0 and self.store.change_state(
+            run_id, QUEUED, state=RunState.STOPPED, outcome="Taken out of the queue before it began."
+        ):
+            return self._tell("stopped-queued", run_id)
+        if row.state in (RunState.PAUSED, RunState.INTERRUPTED) and row.steps_done > 0:
+            self._queue_again(row, wish="stop")
+        return self._wish(run_id, "stop")
+
+    def pause(self, run_id: str, viewer: str | None = None) -> None:
+        """Let go of the device within one chunk; `resume` goes on bit for bit, also after a restart."""
+        self._changeable(run_id, viewer)
+        if self.store.change_state(run_id, QUEUED, state=RunState.PAUSED, outcome="Paused while waiting."):
+            return self._tell("paused-queued", run_id)
+        return self._wish(run_id, "pause")
+
+    def resume(self, run_id: str, viewer: str | None = None) -> None:
+        """Queue a paused, stopped, failed or interrupted run again, to go on from its last checkpoint."""
+        row = self._changeable(run_id, viewer)
+        if not resumable(row):
+            raise UserError(
+                Problem(
+                    "run-not-resumable",
+                    f"A run that is {row.state} cannot be resumed",
+                    "Give a finished run more steps instead; wait for one at work.",
+                    where="run",
+                )
+            )
+        self._queue_again(row)
+
+    def more_steps(self, run_id: str, steps: int, viewer: str | None = None) -> None:
+        """Queue an ended run again, to go `steps` steps further than it came. Raises UserError while it is active."""
+        row = self._changeable(run_id, viewer)
+        request = request_of(row.request)
+        plan = extended(request.plan, row.steps_done, steps)
+        self._queue_again(row, request=to_text(replace(request, plan=plan)), steps_total=steps_total(plan))
+
+    def discard(self, run_id: str, viewer: str | None = None) -> None:
+        """Delete a run with all its files; one at work ends within one chunk. There is no way back."""
+        row = self._changeable(run_id, viewer)
+        ended = frozenset(RunState) - WORKING
+        if self.store.change_state(run_id, ended, state=RunState.DISCARDED, outcome="Discarded.", usable=False):
+            discard_files(self._desk, run_id)
+            return self._tell("discarded", run_id)
+        return self._wish(row.id, "discard")
+
+    def rename(self, run_id: str, name: str, viewer: str | None = None) -> None:
+        """Give a run another name."""
+        row = self._changeable(run_id, viewer)
+        self._set(run_id, name=shown_name(name, row.name))
+
+    def set_note(self, run_id: str, note: str, viewer: str | None = None) -> None:
+        """Keep a remark on a run, at most 2,000 characters."""
+        self._changeable(run_id, viewer)
+        self._set(run_id, note=note[:2_000])
+
+    def share(self, run_id: str, shared: bool, viewer: str | None = None) -> None:
+        """Show a run to others, or hide it from them."""
+        self._changeable(run_id, viewer)
+        self._set(run_id, shared=shared)
+
+    def result(self, run_id: str, viewer: str | None = None) -> RunResult:
+        """The kept result of a run; nothing is fitted again. Raises UserError where there is none."""
+        row = access.require_seen(self.store.row(run_id), viewer)
+        if not row.usable:
+            raise _no_result(row)
+        path = result_path(self.settings, run_id)
+        # A run that went on has another file: the time of writing tells them apart, whichever process wrote it.
+        key = f"{run_id} {path.stat().st_mtime_ns if path.exists() else 0}"
+        with self._guard:
+            known = self._results.get(key)
+        loaded = known or _load(path)
+        self._remember(self._results, key, loaded, RESULTS_KEPT)
+        return replace(loaded, name=row.name)
+
+    def market(self, run_id: str, viewer: str | None = None) -> Prepared:
+        """Sales, panel and labels that a run read, encoded again from the kept data set."""
+        row = access.require_seen(self.store.row(run_id), viewer)
+        request = request_of(row.request)
+        key = to_text((request.dataset_id, request.roles, request.choices))
+        with self._guard:
+            if key in self._markets:
+                self._markets.move_to_end(key)
+                return self._markets[key]
+        made = prepare(self.datasets, request, lambda phase: None)
+        self._remember(self._markets, key, made, MARKETS_KEPT)
+        return made
+
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """End all workers within one chunk; what they had in hand is kept and counts as interrupted."""
+        self._closing.set()
+        with self._news:
+            self._news.notify_all()
+        for thread in tuple(self._workers.values()):
+            thread.join(timeout)
+        self._alive.end()
+
+    # Workers
+
+    def _staff(self, lane: str) -> None:
+        with self._news:
+            self._news.notify_all()
+            worker = self._workers.get(lane)
+            if self._closing.is_set() or (worker is not None and worker.is_alive()):
+                return
+            worker = threading.Thread(target=self._serve, args=(lane,), name=f"fits-{lane}", daemon=True)
+            self._workers[lane] = worker
+            worker.start()
+
+    def _serve(self, lane: str) -> None:
+        lock = device_lock(self._locks, lane)
+        while not self._closing.is_set():
+            done = False
+            try:
+                if self._next(lane) is not None and lock.acquire():
+                    with lock:
+                        row = self._next(lane)
+                        done = row is not None and self._work(row)
+                self._save_unsaved()
+            except Exception as bad:
+                self.log.failure("-", bad)
+            if not done:
+                with self._news:
+                    if not self._closing.is_set():
+                        self._news.wait(LOOK_SECONDS)
+
+    def _next(self, lane: str) -> RunRow | None:
+        self._sweep()
+        queue = waiting(self.store.rows(), lane, self.store.last_turns(lane))
+        return next((row for row in queue if self._mine(row)), None)
+
+    def _mine(self, row: RunRow) -> bool:
+        if row.state is not RunState.QUEUED:
+            return False
+        return row.process == self._alive.process or (self._adopt and not self._alive.is_alive(row.process))
+
+    def _work(self, row: RunRow) -> bool:
+        if not self.store.claim(row.id, self._alive.process):
+            return False
+        clear_leftovers(run_folder(self.settings, row.id))
+        self.log.write("started", row.id)
+        try:
+            work(self._desk, self.store.row(row.id))
+        except UserError as bad:
+            self._hold_unsaved(row, bad)
+        finally:
+            with self._news:
+                self._live.pop(row.id, None)
+                self._news.notify_all()
+        return True
+
+    def _hold_unsaved(self, row: RunRow, bad: UserError) -> None:
+        """The store took no last word: show it from memory and try again later."""
+        self.log.write("end-not-kept", row.id, reason=bad.problems[0].code)
+        with self._guard:
+            live = self._live.get(row.id) or snapshot_of(row, self.store.progress(row.id))
+            state = RunState.FAILED if live.state.active else live.state
+            outcome = live.outcome or " ".join(str(problem) for problem in bad.problems)
+            self._unsaved[row.id] = replace(live, state=state, outcome=outcome, phase="", resumable=True)
+
+    def _save_unsaved(self) -> None:
+        with self._guard:
+            pending = tuple(self._unsaved.items())
+        for run_id, held in pending:
+            try:
+                self.store.update(run_id, state=held.state, outcome=held.outcome, phase="", wish="", usable=held.usable)
+            except UserError:
+                continue
+            with self._guard:
+                self._unsaved.pop(run_id, None)
+
+    def _publish(self, snapshot: RunSnapshot) -> None:
+        with self._news:
+            self._live[snapshot.run_id] = snapshot
+            self._news.notify_all()
+
+    # Records
+
+    def _sweep(self) -> None:
+        """Mark as interrupted what a dead process had in hand; looks every few seconds at most."""
+        now = time.monotonic()
+        with self._guard:
+            if now - self._swept < SWEEP_SECONDS:
+                return
+            self._swept = now
+        for row in self.store.rows():
+            if row.state.at_work and not self._alive.is_alive(row.process):
+                sentence = f"Interrupted after {row.steps_done:,} steps because the program ended; resume to go on."
+                changed = self.store.change_state(
+                    row.id, WORKING, row.process, state=RunState.INTERRUPTED, phase="", wish="", outcome=sentence
+                )
+                if changed:
+                    self.log.write("interrupted", row.id, steps=row.steps_done)
+
+    def _positions(self) -> dict[str, int]:
+        rows = self.store.rows()
+        places: dict[str, int] = {}
+        for lane in {row.lane for row in rows if row.state is RunState.QUEUED}:
+            queue = waiting(rows, lane, self.store.last_turns(lane))
+            places |= {row.id: number for number, row in enumerate(queue, start=1)}
+        return places
+
+    def _changeable(self, run_id: str, viewer: str | None) -> RunRow:
+        return access.require_changes(access.require_seen(self.store.row(run_id), viewer), viewer)
+
+    def _queue_again(self, row: RunRow, **values: Any) -> None:
+        again = frozenset(RunState) - WORKING - QUEUED - {RunState.DISCARDED}
+        if not self.store.queue_again(row.id, again, process=self._alive.process, **values):
+            raise UserError(
+                Problem("run-active", "The run is still active", "Wait until it has ended, or stop it.", where="run")
+            )
+        self._tell("queued-again", row.id)
+        self._staff(row.lane)
+
+    def _wish(self, run_id: str, wish: str) -> None:
+        """Put a wish on record for the worker; ended runs stay as they are."""
+        if self.store.change_state(run_id, WORKING | QUEUED, wish=wish):
+            self._tell(f"asked-to-{wish}", run_id)
+
+    def _tell(self, event: str, run_id: str) -> None:
+        self.log.write(event, run_id)
+        with self._news:
+            self._news.notify_all()
+
+    def _set(self, run_id: str, **values: Any) -> None:
+        self.store.update(run_id, **values)
+        with self._guard:
+            if run_id in self._live:
+                self._live[run_id] = replace(self._live[run_id], **values)
+
+    def _check(self, request: RunRequest) -> None:
+        self.datasets.info(request.dataset_id)
+        self.datasets.check_quota()
+        problems = []
+        if len(request.pinned) > MOST_PINNED:
+            problems.append(Problem("pinned", f"At most {MOST_PINNED} products can be watched", "Watch fewer."))
+        if sum(row.state.active for row in self.store.rows()) >= self.settings.max_queued:
+            told = f"{self.settings.max_queued} runs wait or run already"
+            problems.append(Problem("queue-full", told, "Wait for one to end, or raise ISOELASTIC_MAX_QUEUED."))
+        if request.plan.draws > self.settings.max_draws:
+            told = f"{request.plan.draws:,} draws are more than the {self.settings.max_draws:,} allowed"
+            problems.append(Problem("draws", told, "Ask for fewer, or raise ISOELASTIC_MAX_DRAWS.", where="draws"))
+        if problems:
+            raise UserError(problems)
+
+    def _made_up_name(self, request: RunRequest) -> str:
+        return f"{self.datasets.info(request.dataset_id).name}: {plan_line(request.plan)}"
+
+    def _remember(self, shelf: OrderedDict[str, Any], key: str, value: Any, most: int) -> None:
+        with self._guard:
+            shelf[key] = value
+            shelf.move_to_end(key)
+            while len(shelf) > most:
+                shelf.popitem(last=False)
+
+
+def extended(plan: FitPlan, done: int, steps: int) -> FitPlan:
+    """The plan that goes `steps` steps further than `done`."""
+    if steps < 1:
+        raise UserError(Problem("steps", f"{steps} more steps are none", "Ask for at least 1.", where="steps"))
+    name = EXTENDED[plan.engine]
+    if plan.engine == "nuts":
+        return plan_with(plan, samples=plan.nuts.samples + steps)
+    return plan_with(plan, **{name: done + steps})
+
+
+def _load(path: Path) -> RunResult:
+    try:
+        content = path.read_bytes()
+    except OSError as bad:
+        raise UserError(
+            Problem("result-missing", "The kept result of this run is missing", "Resume the run to draw it again.")
+        ) from bad
+    result = from_bytes(content)
+    assert isinstance(result, RunResult)
+    return result
+
+
+def _no_result(row: RunRow) -> UserError:
+    what = f"The run has no result: {row.outcome}" if row.outcome else f"The run has no result yet; it is {row.state}"
+    return UserError(Problem("result-none", what.rstrip("."), "Wait for it, or resume it.", where="run"))
+
+
+_MANAGERS: dict[Path, RunManager] = {}
+_MANAGERS_GUARD = threading.Lock()
+
+
+def get_manager(settings: Settings) -> RunManager:
+    """The one manager of this process for a data folder; made at the first call, closed when the process ends."""
+    folder = settings.data_dir.resolve()
+    with _MANAGERS_GUARD:
+        if folder not in _MANAGERS:
+            manager = RunManager(replace(settings, data_dir=folder))
+            atexit.register(manager.close)
+            _MANAGERS[folder] = manager
+        return _MANAGERS[folder]

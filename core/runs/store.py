@@ -1,0 +1,240 @@
+"""Keep what is known of every run in one SQLite file that several threads and processes read and write.
+
+Each call opens its own connection: nothing is shared between threads, and a process that dies leaves no lock behind.
+Order never depends on the clock, which may be set back: `seq` and `place` count upwards.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from core.errors import Problem, UserError
+from core.runs import schema
+from core.runs.snapshots import Progress, RunState
+from core.runs.values import from_bytes, to_bytes
+
+BUSY_SECONDS = 5.0
+"""How long a call waits for others that write."""
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run as the store has it: one column a field. `request` is a RunRequest as text."""
+
+    seq: int
+    id: str
+    name: str
+    owner: str
+    dataset_id: str
+    request: str
+    state: RunState
+    phase: str
+    wish: str
+    """What its worker has been asked to do: '', 'stop', 'pause' or 'discard'."""
+    process: str
+    """Who has it in hand, or had."""
+    lane: str
+    """Device it waits for."""
+    place: int
+    """Order in the queue."""
+    turn: int
+    """Order in which runs were started; 0: never."""
+    created: float
+    steps_done: int
+    steps_total: int
+    n_obs: int
+    seconds: float
+    rate: float
+    memory: int
+    loss: float | None
+    outcome: str
+    usable: bool
+    shared: bool
+    note: str
+    dataset_name: str
+    """Looked up among the data sets; empty where that one is gone."""
+
+
+COLUMNS = tuple(f.name for f in fields(RunRow))
+
+
+class RunStore:
+    """The runs of an installation. Every method may raise UserError: store busy, disk full, file damaged."""
+
+    def __init__(self, path: Path, busy_seconds: float = BUSY_SECONDS):
+        self._path = path
+        self._busy_seconds = busy_seconds
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self.connection() as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            schema.migrate(db)
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection in autocommit mode, closed at the end; SQLite's errors become UserError."""
+        try:
+            db = sqlite3.connect(self._path, timeout=self._busy_seconds, isolation_level=None)
+            try:
+                db.row_factory = sqlite3.Row
+                db.execute("PRAGMA foreign_keys = ON")
+                # With WAL this survives a killed process; only a power cut may cost the last second.
+                db.execute("PRAGMA synchronous = NORMAL")
+                yield db
+            finally:
+                db.close()
+        except sqlite3.DatabaseError as bad:
+            raise UserError(_told(bad, self._path)) from bad
+
+    def add(self, **values: Any) -> RunRow:
+        """Put a new run at the end of its queue."""
+        names = ", ".join(values)
+        marks = ", ".join(f":{name}" for name in values)
+        with self.connection() as db:
+            db.execute(f"INSERT INTO runs ({names}, place) VALUES ({marks}, {NEXT_PLACE})", values)
+        return self.row(values["id"])
+
+    def row(self, run_id: str) -> RunRow:
+        """The run of that id. Raises UserError when there is none."""
+        with self.connection() as db:
+            found = db.execute(f"{SELECT} WHERE id = ?", (run_id,)).fetchone()
+        if found is None:
+            raise unknown_run(run_id)
+        return _row(found)
+
+    def rows(self) -> tuple[RunRow, ...]:
+        """Every run, newest first."""
+        with self.connection() as db:
+            return tuple(_row(found) for found in db.execute(f"{SELECT} ORDER BY seq DESC"))
+
+    def last_turns(self, lane: str) -> dict[str, int]:
+        """For each owner the latest turn on a device, for a fair queue."""
+        with self.connection() as db:
+            found = db.execute("SELECT owner, MAX(turn) AS turn FROM runs WHERE lane = ? GROUP BY owner", (lane,))
+            return {row["owner"]: row["turn"] for row in found}
+
+    def update(self, run_id: str, **values: Any) -> None:
+        """Set columns of a run."""
+        with self.connection() as db:
+            db.execute(f"UPDATE runs SET {_assigned(values)} WHERE id = :run_id", {**values, "run_id": run_id})
+
+    def claim(self, run_id: str, process: str) -> bool:
+        """Take a queued run in hand; False where another process was faster or it waits no longer."""
+        with self.connection() as db:
+            changed = db.execute(
+                "UPDATE runs SET state = ?, process = ?, turn = (SELECT MAX(turn) + 1 FROM runs)"
+                " WHERE id = ? AND state = ?",
+                (RunState.COMPILING, process, run_id, RunState.QUEUED),
+            ).rowcount
+        return changed == 1
+
+    def change_state(
+        self, run_id: str, allowed: frozenset[RunState], process: str | None = None, **values: Any
+    ) -> bool:
+        """Set columns of a run only while it is in one of the `allowed` states (and in the hands of `process`)."""
+        return self._change(run_id, allowed, process, _assigned(values), values)
+
+    def queue_again(self, run_id: str, allowed: frozenset[RunState], **values: Any) -> bool:
+        """Put a run that is in one of the `allowed` states at the end of its queue; says whether it was."""
+        fresh = {"state": RunState.QUEUED, "wish": "", "phase": "", "outcome": "", **values}
+        return self._change(run_id, allowed, None, f"{_assigned(fresh)}, place = {NEXT_PLACE}", fresh)
+
+    def _change(
+        self, run_id: str, allowed: frozenset[RunState], process: str | None, assigned: str, values: dict[str, Any]
+    ) -> bool:
+        marks = ", ".join(f"'{state}'" for state in sorted(allowed))
+        held = "" if process is None else " AND process = :held_by"
+        with self.connection() as db:
+            changed = db.execute(
+                f"UPDATE runs SET {assigned} WHERE id = :run_id AND state IN ({marks}){held}",
+                {**values, "run_id": run_id, "held_by": process},
+            )
+        return changed.rowcount == 1
+
+    def wish(self, run_id: str) -> str:
+        """What the run's worker has been asked to do; 'discard' where the run is gone."""
+        with self.connection() as db:
+            found = db.execute("SELECT wish FROM runs WHERE id = ?", (run_id,)).fetchone()
+        return "discard" if found is None else str(found["wish"])
+
+    def delete(self, run_id: str) -> None:
+        with self.connection() as db:
+            db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+
+    def set_progress(self, run_id: str, progress: Progress, **values: Any) -> None:
+        """Keep what a run has shown so far, with columns of its row, in one transaction."""
+        with self.connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(f"UPDATE runs SET {_assigned(values)} WHERE id = :run_id", {**values, "run_id": run_id})
+            db.execute(
+                "INSERT INTO progress (id, value) SELECT id, ? FROM runs WHERE id = ?"
+                " ON CONFLICT (id) DO UPDATE SET value = excluded.value",
+                (to_bytes(progress), run_id),
+            )
+            db.execute("COMMIT")
+
+    def progress(self, run_id: str) -> Progress:
+        """What the run has shown so far; empty where it has shown nothing."""
+        with self.connection() as db:
+            found = db.execute("SELECT value FROM progress WHERE id = ?", (run_id,)).fetchone()
+        return Progress() if found is None else from_bytes(found["value"])
+
+
+SELECT = (
+    "SELECT runs.*, COALESCE((SELECT name FROM datasets WHERE datasets.id = dataset_id), '') AS dataset_name FROM runs"
+)
+NEXT_PLACE = "(SELECT COALESCE(MAX(place), 0) + 1 FROM runs)"
+
+
+def _assigned(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = :{name}" for name in values)
+
+
+def unknown_run(run_id: str) -> UserError:
+    return UserError(
+        Problem("run-unknown", f"There is no run '{run_id[:40]}'", "Look it up in the list of runs.", where="run")
+    )
+
+
+def _row(found: Mapping[str, Any]) -> RunRow:
+    values = {name: found[name] for name in COLUMNS}
+    return RunRow(
+        **{
+            **values,
+            "state": RunState(values["state"]),
+            "usable": bool(values["usable"]),
+            "shared": bool(values["shared"]),
+        }
+    )
+
+
+def _told(bad: sqlite3.DatabaseError, path: Path) -> Problem:
+    text = str(bad)
+    for sign, (code, what, remedy) in MISHAPS.items():
+        if sign in text:
+            return Problem(code, what, remedy, where=str(path))
+    code, what, remedy = MISHAPS["malformed"]
+    return Problem(code, what, remedy, where=str(path))
+
+
+MISHAPS = {
+    "locked": ("store-busy", "The run store is busy", "Try again in a moment."),
+    "full": (
+        "disk-full",
+        "The disk of the data folder is full",
+        "Free space or delete runs you no longer need, then resume the run: its last checkpoint is kept.",
+    ),
+    "disk I/O": ("disk-error", "The run store cannot be written", "Check the disk of the data folder."),
+    "readonly": ("disk-error", "The run store may not be written", "Allow writing to the data folder."),
+    "unable to open": ("disk-error", "The run store cannot be opened", "Check that the data folder may be written."),
+    "malformed": (
+        "store-damaged",
+        "The run store is damaged",
+        "Restore it from a backup, or set ISOELASTIC_DATA_DIR to a new folder.",
+    ),
+}
+"""What SQLite says, by a word of its message: our code, what happened, what to do."""

@@ -1,0 +1,112 @@
+"""Turn a stored run into what is shown of it: a snapshot, a line of the list, a plan in one line."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from core.errors import UserError
+from core.inference.plan import FitPlan
+from core.runs.requests import RunRequest, RunSummary
+from core.runs.snapshots import PHASES, Progress, RunSnapshot, RunState
+from core.runs.store import RunRow
+from core.runs.values import from_text
+
+
+@lru_cache(maxsize=256)
+def request_of(text: str) -> RunRequest:
+    """The request behind a stored run. Raises UserError where another version wrote it."""
+    request = from_text(text)
+    assert isinstance(request, RunRequest)
+    return request
+
+
+def snapshot_of(row: RunRow, progress: Progress, position: int = 0) -> RunSnapshot:
+    """A run as a page sees it. Raises UserError where its plan was written by another version."""
+    return RunSnapshot(
+        run_id=row.id,
+        name=row.name,
+        owner=row.owner,
+        shared=row.shared,
+        note=row.note,
+        dataset_id=row.dataset_id,
+        dataset_name=row.dataset_name,
+        plan=request_of(row.request).plan,
+        state=row.state,
+        phase=PHASES[row.phase][1] if row.state.at_work and row.phase in PHASES else "",
+        queue_position=position,
+        steps_done=row.steps_done,
+        steps_total=row.steps_total,
+        n_obs=row.n_obs,
+        progress=progress,
+        steps_per_second=row.rate,
+        elapsed=row.seconds,
+        left=_left(row),
+        memory_bytes=row.memory,
+        outcome=row.outcome,
+        usable=row.usable,
+        resumable=resumable(row),
+        created=row.created,
+    )
+
+
+def summary_of(row: RunRow, position: int = 0) -> RunSummary:
+    """A run as a line of the list; never fails, whatever version wrote it."""
+    return RunSummary(
+        run_id=row.id,
+        name=row.name,
+        owner=row.owner,
+        shared=row.shared,
+        note=row.note,
+        dataset_id=row.dataset_id,
+        dataset_name=row.dataset_name,
+        plan_line=_line(row),
+        state=row.state,
+        queue_position=position,
+        steps_done=row.steps_done,
+        steps_total=row.steps_total,
+        loss=row.loss,
+        seconds=row.seconds,
+        created=row.created,
+        outcome=row.outcome,
+        usable=row.usable,
+        resumable=resumable(row),
+    )
+
+
+def plan_line(plan: FitPlan) -> str:
+    """A plan in one line, as in 'svi, AutoNormal, 2,000 steps; negbin, category time effects; cpu'."""
+    how = {
+        "svi": f"svi, {plan.svi.guide}, {plan.svi.loss}, {plan.svi.steps:,} steps",
+        "nuts": f"nuts, {plan.nuts.chains} chains of {plan.nuts.samples:,}",
+    }.get(plan.engine, plan.engine)
+    return f"{how}; {plan.model.likelihood}, {plan.model.time_effects} time effects; {plan.placement}"
+
+
+def steps_total(plan: FitPlan) -> int:
+    """Most steps a plan may take, as its engine counts them."""
+    totals = {
+        "svi": plan.svi.steps,
+        "structured": plan.structured.max_iterations,
+        "nuts": plan.nuts.chains * (plan.nuts.warmup + plan.nuts.samples),
+    }
+    return totals[plan.engine]
+
+
+def resumable(row: RunRow) -> bool:
+    """Whether there is something left to do for it."""
+    if row.state is RunState.STOPPED:
+        return row.steps_done < row.steps_total
+    return row.state.resumable
+
+
+def _left(row: RunRow) -> float | None:
+    if row.state is not RunState.RUNNING or row.rate <= 0:
+        return None
+    return max(0.0, (row.steps_total - row.steps_done) / row.rate)
+
+
+def _line(row: RunRow) -> str:
+    try:
+        return plan_line(request_of(row.request).plan)
+    except UserError:
+        return "plan of another version"
