@@ -81,7 +81,7 @@ def _scatter(priors: Priors) -> str:
 
 
 def _number(value: float, decimals: int = 1) -> str:
-    return f"{value:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:,.{decimals}f}"
 
 
 SENTENCES: dict[str, Callable[[Priors], str]] = {

@@ -36,4 +36,4 @@ def test_a_prior_that_the_model_does_not_use_says_so():
 
 def test_the_market_is_read_with_its_own_numbers():
     sentences = {reading.name: reading.sentence for reading in readings(ModelPlan())}
-    assert "\N{MINUS SIGN}3.6 and \N{MINUS SIGN}0.4" in sentences["elasticity_sd"]
+    assert "-3.6 and -0.4" in sentences["elasticity_sd"]
