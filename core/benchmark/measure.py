@@ -1,0 +1,299 @@
+"""Turn a cell into its record, in this process: make the market untimed, run the variant, time it, judge it."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.benchmark import accuracy
+from core.benchmark.cases import Cell
+from core.benchmark.memory import forget_peak, peak_bytes
+from core.benchmark.records import Record
+from core.benchmark.stopwatch import time_calls, time_fields
+from core.data.markets import panel_of_market
+from core.environment import describe_environment, free_memory_bytes, resident_bytes
+from core.errors import UserError
+from core.inference.engines import draw, fit
+from core.inference.fit import Chunk, Fit, Watcher
+from core.inference.plan import ARTICLE_PLAN, ARTICLE_SVI, FitPlan, SviPlan
+from core.model.plan import ModelPlan
+from core.panel import Panel, PanelLabels
+from core.posterior.posterior import posterior_of
+from core.simulation import MarketPlan, simulate
+
+CATEGORIES = 10
+MARKET_SEED = 20_260_101
+SIMULATION_BYTES = 160
+"""Host memory that drawing and encoding a market takes at its peak, per row, in bytes; measured at 10^6 rows."""
+FEWEST_CHUNKS = 3
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a market cell runs on."""
+
+    panel: Panel
+    labels: PanelLabels
+    elasticity: np.ndarray
+    """True product elasticities."""
+    resident: int
+    """Host memory held before the market was made, in bytes."""
+
+
+def blank(cell: Cell) -> Record:
+    """The record of a cell before anything is known but what it is."""
+    return Record(
+        case=cell.case,
+        variant=cell.variant,
+        placement=cell.placement,
+        devices=1,
+        loss=cell.loss,
+        particles=cell.particles,
+        guide=cell.guide,
+        n_products=cell.products,
+        n_obs=cell.n_obs,
+    )
+
+
+def not_run(cell: Cell, reason: str) -> Record:
+    """A cell that could not be measured: a row with its reason."""
+    return replace(blank(cell), success=False, error=reason)
+
+
+def measure(cell: Cell) -> Record:
+    """Measure a cell in this process. What goes wrong on the way becomes the record's error."""
+    try:
+        reason, devices = _devices_at(cell.placement)
+        reason = reason or _too_large(cell)
+        record = not_run(cell, reason) if reason else replace(METERS[cell.variant](cell), devices=devices)
+    except UserError as refusal:
+        record = not_run(cell, " ".join(str(problem) for problem in refusal.problems))
+    except Exception as failure:
+        record = not_run(cell, f"{type(failure).__name__}: {failure}".split("\n")[0][:300])
+    return replace(record, environment=describe_environment())
+
+
+def _too_large(cell: Cell) -> str:
+    needed, free = cell.n_obs * SIMULATION_BYTES, free_memory_bytes()
+    if needed <= free:
+        return ""
+    return f"Not run: {cell.n_obs:,} rows need about {needed / 2**30:.1f} GB of memory; {free / 2**30:.1f} GB are free."
+
+
+def set_up(cell: Cell) -> Setting:
+    """Draw the cell's market and encode it; from here on the peak of memory is counted anew."""
+    resident = resident_bytes()
+    market = simulate(
+        MarketPlan(
+            products=cell.products,
+            periods=cell.periods,
+            categories=min(CATEGORIES, cell.products),
+            likelihood=cell.likelihood,
+            seed=MARKET_SEED,
+        )
+    )
+    panel, labels = panel_of_market(market)
+    truth = market.truth.elasticity_product
+    del market
+    gc.collect()
+    forget_peak()
+    return Setting(panel, labels, truth, resident)
+
+
+def memory_of(setting: Setting, n_obs: int) -> dict[str, float]:
+    peak = peak_bytes()
+    return {"peak_bytes": float(peak), "bytes_per_row": (peak - setting.resident) / n_obs}
+
+
+# The article's layout
+
+
+def _article_call(cell: Cell, setting: Setting) -> tuple[Callable[[int], float], Callable[[], Any]]:
+    """`run(n) -> last loss` that compiles when first called, and `estimates()` of the state reached."""
+    import jax
+
+    from core.benchmark import article
+
+    observations = article.place_by_observation(article.observations_of(setting.panel), _jax_devices(cell.placement))
+    svi = article.article_svi(cell.loss, cell.particles)
+    compile_steps = article.fused if cell.variant == "article-fused" else article.stepwise
+    held: dict[str, Any] = {"state": article.first_state(svi, observations), "advance": None}
+
+    def run(n: int) -> float:
+        if held["advance"] is None:
+            held["advance"] = compile_steps(svi, held["state"], observations)
+        held["state"], loss = held["advance"](held["state"], n)
+        return float(jax.block_until_ready(loss))
+
+    return run, lambda: article.elasticities(svi, held["state"])
+
+
+ARTICLE_STEPS_PER_CALL = 4
+SMALL_OBS = 1_000_000
+"""Below, a call does more steps, so that it outlasts the clock's noise."""
+
+
+def _steps_per_call(n_obs: int) -> int:
+    return ARTICLE_STEPS_PER_CALL * min(max(SMALL_OBS // n_obs, 1), 100)
+
+
+def _article(cell: Cell) -> Record:
+    setting = set_up(cell)
+    run, _ = _article_call(cell, setting)
+    losses: list[float] = []
+    steps = cell.steps or _steps_per_call(cell.n_obs)
+    times = time_calls(lambda: losses.append(run(steps)), steps, cell.seconds)
+    measures = {"loss_at_end": losses[-1] / cell.n_obs, **memory_of(setting, cell.n_obs)}
+    return replace(blank(cell), **times.fields(cell.n_obs), accuracy=measures)
+
+
+def _article_extrapolated(cell: Cell) -> Record:
+    """The accuracy is that of the steps that ran; the seconds are those of the steps that the article asks for."""
+    setting = set_up(cell)
+    run, estimates = _article_call(cell, setting)
+    steps = _steps_per_call(cell.n_obs)
+    times = time_calls(lambda: run(steps), steps, 4 * cell.seconds)
+    found = estimates()
+    ran = (len(times.warm) + 1) * steps
+    fields = times.fields(cell.n_obs)
+    asked = ARTICLE_SVI.steps
+    fields |= {"steps": asked, "run_seconds": min(times.warm) / times.steps * asked}
+    measures = accuracy.of_normals(found["mean"], found["sd"], setting.elasticity)
+    return replace(
+        blank(cell), **fields, accuracy=measures | {"accuracy_steps": float(ran), "extrapolated_from_steps": float(ran)}
+    )
+
+
+# Our engines, through the one call that the page uses too
+
+
+@dataclass
+class _Clock:
+    """Seconds per step of every chunk; asks to stop when the time is up."""
+
+    seconds: float
+    per_step: list[float]
+    started: float = 0.0
+
+    def on_chunk(self, chunk: Chunk) -> None:
+        self.started = self.started or time.perf_counter() - chunk.seconds
+        if chunk.losses.size:
+            self.per_step.append(chunk.seconds / chunk.losses.size)
+
+    def is_up(self) -> bool:
+        return len(self.per_step) > FEWEST_CHUNKS and time.perf_counter() - self.started > self.seconds
+
+
+def _panel(cell: Cell) -> Record:
+    """The article's model and recipe in our live loop: seconds per step from its chunks, the first one left out."""
+    setting = set_up(cell)
+    svi = replace(ARTICLE_SVI, loss=cell.loss, particles=cell.particles, guide=cell.guide)
+    if cell.steps:
+        svi = replace(svi, steps=cell.steps)
+    clock = _Clock(cell.seconds, [])
+    plan = replace(ARTICLE_PLAN, svi=svi, placement=cell.placement)
+    result = _usable(fit(plan, setting.panel, Watcher(on_chunk=clock.on_chunk, should_stop=clock.is_up)))
+    warm = clock.per_step[1:] or clock.per_step
+    measures = {"loss_at_end": float(result.losses[-1]) / cell.n_obs, **memory_of(setting, cell.n_obs)}
+    return replace(
+        blank(cell),
+        **time_fields(warm, result.timing.steps, cell.n_obs),
+        compile_seconds=result.timing.compile_seconds,
+        accuracy=measures | _bytes_per_device(cell.placement, setting.panel),
+    )
+
+
+def _plan(cell: Cell) -> FitPlan:
+    scales = "fixed" if cell.variant == "structured-fixed" else "learned"
+    engine = {"svi": "svi", "svi-lowrank": "svi", "nuts": "nuts"}.get(cell.variant, "structured")
+    svi = (
+        SviPlan(guide=cell.guide, loss=cell.loss, particles=cell.particles, steps=cell.steps)
+        if cell.loss
+        else SviPlan()
+    )
+    model = ModelPlan(likelihood=cell.likelihood, scales=scales)
+    return FitPlan(model=model, engine=engine, svi=svi, placement=cell.placement)
+
+
+def _whole_fit(cell: Cell) -> Record:
+    """From panel to summaries, as an analyst waits for it: cold with compilation, then warm while time allows."""
+    setting = set_up(cell)
+    plan = _plan(cell)
+    fits: list[Fit] = []
+
+    def run() -> None:
+        fits.append(_usable(fit(plan, setting.panel)))
+        posterior_of(fits[-1], setting.panel, setting.labels)
+
+    fewest = 0 if cell.variant == "nuts" else 1
+    times = time_calls(run, 1, cell.seconds if fewest else 0.0, fewest=fewest)
+    memory = memory_of(setting, cell.n_obs)
+    last = fits[-1]
+    whole = [times.first - fits[0].timing.compile_seconds]
+    whole += [seconds - done.timing.compile_seconds for seconds, done in zip(times.warm, fits[1:], strict=True)]
+    per_step = [done.timing.run_seconds / max(done.timing.steps, 1) for done in fits]
+    measures = accuracy.of_draws(draw(last, setting.panel, plan.draws), setting.elasticity)
+    measures |= {"loss_at_end": float(last.losses[-1]) / cell.n_obs} if last.losses.size else {}
+    best = min(whole)
+    return replace(
+        blank(cell),
+        **time_fields(per_step, last.timing.steps, cell.n_obs)
+        | {"run_seconds": best, "compile_seconds": max(times.first - best, 0.0)},
+        accuracy=measures | memory | _bytes_per_device(cell.placement, setting.panel),
+    )
+
+
+def _usable(result: Fit) -> Fit:
+    if not result.outcome.usable:
+        raise RuntimeError(result.outcome.sentence)
+    return result
+
+
+# Devices
+
+
+def _devices_at(placement: str) -> tuple[str, int]:
+    """Why a placement cannot run in this process (empty: it can), and how many devices it has."""
+    import jax
+
+    kind = "cpu" if placement.startswith("cpu") else "gpu"
+    try:
+        devices = jax.devices(kind)
+    except RuntimeError:
+        return "Not run: this machine has no GPU that JAX can use.", 0
+    wanted = int(placement.partition(":")[2] or (len(devices) if placement == "all-gpus" else 1))
+    if placement == "all-gpus" and wanted < 2:
+        return f"Not run: two GPUs needed; this machine has {wanted}.", wanted
+    if wanted > len(devices):
+        return f"Not run: {wanted} devices needed; this process has {len(devices)}.", len(devices)
+    return "", wanted
+
+
+def _jax_devices(placement: str) -> list[Any]:
+    import jax
+
+    _, count = _devices_at(placement)
+    return list(jax.devices("cpu" if placement.startswith("cpu") else "gpu")[:count])
+
+
+def _bytes_per_device(placement: str, panel: Panel) -> dict[str, float]:
+    return {}
+
+
+METERS: Mapping[str, Callable[[Cell], Record]] = {
+    "article": _article,
+    "article-fused": _article,
+    "article-extrapolated": _article_extrapolated,
+    "panel": _panel,
+    "structured": _whole_fit,
+    "structured-fixed": _whole_fit,
+    "svi": _whole_fit,
+    "svi-lowrank": _whole_fit,
+    "nuts": _whole_fit,
+}
+"""How each variant is measured."""

@@ -1,0 +1,80 @@
+"""Declare what a benchmark run measures: the command line and the Timings page read their fields from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.declare import declared, violations
+from core.errors import Problem, UserError
+from core.inference.plan import PLACEMENT
+
+CASE_HELP: dict[str, str] = {
+    "step": "Cost of one SVI step, the article's layout against the panel; the structured fit in article steps.",
+    "live": "The live loop against the same loop without publishing and against NumPyro's own two loops.",
+    "posterior": "Time to accuracy: error and coverage against seconds, by engine, beside the article's recipe.",
+    "devices": "The same fit on 1, 2, ... devices of each kind; simulated devices show correctness, not speed.",
+    "scale": "Seconds against rows, from ten thousand up to what memory allows.",
+}
+"""What each case measures."""
+
+
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """What to measure. Raises UserError naming every option that is off and what would do."""
+
+    cases: str = declared(",".join(CASE_HELP), "Cases", f"What to time, of {', '.join(CASE_HELP)}, with commas between")
+    products: int = declared(11_987, "Products", "Products of the market in step and posterior", low=20, high=2_000_000)
+    periods: int = declared(157, "Periods", "Periods of that market", low=4, high=2_000)
+    placements: str = declared(
+        "cpu,gpu,all-gpus,cpu:2,cpu:4,cpu:8",
+        "Devices",
+        "Where to run: cpu, gpu, all-gpus, cpu:N, with commas between; cpu:N only in the case devices",
+    )
+    rounds: int = declared(3, "Rounds", "How often each cell is measured, cells taking turns", low=1, high=20)
+    seconds: float = declared(
+        4.0,
+        "Time per cell",
+        "Measuring time a cell takes in each round, compilation apart",
+        unit="s",
+        low=0.1,
+        high=600,
+    )
+    limit: float = declared(
+        1_800.0, "Limit per cell", "Time after which a cell is ended and recorded as failed", unit="s", low=10
+    )
+    json: str = declared("", "File", "Write the records to this JSON file too")
+    docs: str = declared("", "Page", "Write the tables to this Markdown file too, as docs/benchmarks.md is written")
+
+    def __post_init__(self) -> None:
+        found = violations(self)
+        found += [
+            f"case '{case}' is not one of {', '.join(CASE_HELP)}" for case in self.case_names if case not in CASE_HELP
+        ]
+        found += [
+            f"placement '{place}' is not one of cpu, gpu, all-gpus, cpu:N"
+            for place in self.placement_names
+            if not PLACEMENT.fullmatch(place)
+        ]
+        if not self.case_names or not self.placement_names:
+            found.append("cases and placements must name at least one each")
+        if found:
+            raise UserError(
+                Problem("benchmark", what, "Change it and start again.", where="benchmark") for what in found
+            )
+
+    @property
+    def case_names(self) -> tuple[str, ...]:
+        return _split(self.cases)
+
+    @property
+    def placement_names(self) -> tuple[str, ...]:
+        return _split(self.placements)
+
+    @property
+    def real_placements(self) -> tuple[str, ...]:
+        """Placements that can be fast: all but simulated devices."""
+        return tuple(place for place in self.placement_names if not place.startswith("cpu:"))
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
