@@ -1,0 +1,69 @@
+"""The benchmark command: options in, progress lines and a table out, records kept; exit status 0 when it finished."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from core.benchmark.markdown import as_page, as_table
+from core.benchmark.options import BenchmarkOptions
+from core.benchmark.records import Report, best_earlier, compare, write_report
+from core.benchmark.runner import Looker, kept_reports, run_benchmark
+from core.settings import Settings, load_settings
+
+__all__ = ["BenchmarkOptions", "main"]
+
+FINISHED, CANCELLED = 0, 130
+
+
+def main(options: BenchmarkOptions, settings: Settings | None = None, say: Callable[[str], None] = print) -> int:
+    """Run the benchmark of `options`. Ctrl-C or a termination signal ends it at once and keeps the records."""
+    settings = settings or load_settings()
+    earlier = kept_reports(settings)
+    report = run_benchmark(options, settings, Looker(on_report=_progress(say), should_stop=_on_signals()))
+    if options.json:
+        write_report(report, Path(options.json))
+    if options.docs:
+        Path(options.docs).write_text(as_page(report), encoding="utf-8")
+    say(as_table(report.records))
+    for line in _against_earlier(report, earlier):
+        say(line)
+    return FINISHED if report.state == "finished" else CANCELLED
+
+
+def _progress(say: Callable[[str], None]) -> Callable[[Report], None]:
+    told: set[str] = set()
+
+    def on_report(report: Report) -> None:
+        if report.doing and report.doing not in told:
+            told.add(report.doing)
+            say(f"[{len(report.records)}/{report.planned}] {report.doing}")
+
+    return on_report
+
+
+def _on_signals() -> Callable[[], bool]:
+    """Asks whether someone wants the run to end; remembers the signals instead of dying of them."""
+    wanted: list[int] = []
+
+    def remember(number: int, frame: object) -> None:
+        wanted.append(number)
+
+    try:
+        signal.signal(signal.SIGINT, remember)
+        signal.signal(signal.SIGTERM, remember)
+    except ValueError:  # not the main thread: whoever runs us there must cancel in another way
+        return lambda: False
+    return lambda: bool(wanted)
+
+
+def _against_earlier(report: Report, earlier: tuple[Report, ...]) -> list[str]:
+    lines = []
+    for record in report.records:
+        before = best_earlier(record, earlier)
+        if before is not None and record.success:
+            found = compare(record, before)
+            if found.verdict in ("faster", "slower"):
+                lines.append(f"{record.case} {record.variant} {record.loss}: {found.sentence} than the best before")
+    return lines
