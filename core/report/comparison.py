@@ -1,0 +1,46 @@
+"""Put fits side by side: their elasticities, largest differences first, and the choices in which their plans differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from core.declare import declarations
+from core.inference.plan import FitPlan, plan_values
+
+KEYS = ["level", "category", "product"]
+SHOWN = ("mean", "lower", "upper")
+MOST = 5
+"""Fits that can be read side by side."""
+
+
+def side_by_side(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Elasticities of several fits by name of the fit; rows are matched by level, category and product.
+
+    For every fit its mean, lower and upper, as '<fit>: mean'. `spread` is the largest mean minus the smallest, in
+    % units per % price; `spread_in_sd` the same in units of the largest sd among the fits. Both are missing where
+    fewer than two fits have the row. Largest `spread_in_sd` first. Raises ValueError for fewer than two tables.
+    """
+    if len(tables) < 2:
+        raise ValueError("there is nothing to compare with fewer than two fits")
+    parts = [
+        table.set_index(KEYS)[[*SHOWN, "sd"]].rename(columns=lambda column, fit=fit: f"{fit}: {column}")
+        for fit, table in tables.items()
+    ]
+    joined = pd.concat(parts, axis=1)
+    means = joined[[f"{fit}: mean" for fit in tables]]
+    sds = joined[[f"{fit}: sd" for fit in tables]]
+    spread = (means.max(axis=1) - means.min(axis=1)).where(means.notna().sum(axis=1) >= 2)
+    shown = joined[[f"{fit}: {column}" for fit in tables for column in SHOWN]]
+    compared = shown.assign(spread=spread, spread_in_sd=spread / sds.max(axis=1).where(lambda sd: sd > 0))
+    return compared.sort_values("spread_in_sd", ascending=False, kind="stable", na_position="last").reset_index()
+
+
+def plan_differences(plans: Mapping[str, FitPlan]) -> pd.DataFrame:
+    """The choices that are not the same in all plans: one row a choice, one column of text a plan."""
+    values = {fit: plan_values(plan) for fit, plan in plans.items()}
+    labels = {field.name: rule.label for field, rule in declarations(FitPlan)}
+    differing = [name for name in labels if len({str(chosen[name]) for chosen in values.values()}) > 1]
+    columns = {fit: [str(chosen[name]) for name in differing] for fit, chosen in values.items()}
+    return pd.DataFrame({"choice": [labels[name] for name in differing], **columns})
