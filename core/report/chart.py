@@ -1,0 +1,88 @@
+"""A finished picture: the figure, its message in words, and the numbers it draws."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.posterior.summaries import UNIT_ELASTIC
+from core.report.palette import Theme, colour
+
+MOST_POINTS = 20_000
+"""Most marks that one trace draws; more are thinned evenly and the alt text says so."""
+LONGEST_NAME = 32
+
+
+@dataclass(frozen=True)
+class Chart:
+    """`figure` to show with the page's own theme off, `alt` for readers who do not see it, `data` one click away."""
+
+    figure: go.Figure
+    alt: str
+    data: pd.DataFrame
+
+
+def blank(theme: Theme, x: str, y: str, height: int = 380) -> go.Figure:
+    """An empty figure on transparent ground in the colours of `theme`, with axis titles."""
+    ink, quiet, grid = (colour(name, theme) for name in ("ink", "quiet", "grid"))
+    axis = {
+        "gridcolor": grid,
+        "linecolor": grid,
+        "zeroline": False,
+        "title": {"font": {"color": quiet}},
+        "tickfont": {"color": quiet},
+    }
+    figure = go.Figure(
+        layout=go.Layout(
+            template="plotly_dark" if theme == "dark" else "plotly_white",
+            paper_bgcolor="rgba(0,0,0,0)",
+            plot_bgcolor="rgba(0,0,0,0)",
+            font={"color": ink, "size": 13},
+            margin={"l": 60, "r": 20, "t": 36, "b": 48},
+            height=height,
+            xaxis=axis,
+            yaxis=axis,
+            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"color": ink}},
+            hoverlabel={"font": {"size": 13}},
+        )
+    )
+    figure.update_xaxes(title_text=x)
+    figure.update_yaxes(title_text=y)
+    return figure
+
+
+def mark_unit_elastic(figure: go.Figure, theme: Theme, axis: str = "y") -> None:
+    """A dotted line at -1, where a price change leaves revenue as it is."""
+    style = {"line_color": colour("quiet", theme), "line_dash": "dot", "line_width": 1}
+    note = {"annotation_text": "−1: revenue unchanged", "annotation_font_color": colour("quiet", theme)}
+    if axis == "y":
+        figure.add_hline(UNIT_ELASTIC, annotation_position="bottom right", **style, **note)
+    else:
+        figure.add_vline(UNIT_ELASTIC, annotation_position="top right", **style, **note)
+
+
+def plain(name: str) -> str:
+    """A name from a file, made harmless for Plotly's markup and short enough for an axis."""
+    short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return html.escape(short, quote=False)
+
+
+def thinned(size: int, most: int = MOST_POINTS) -> np.ndarray:
+    """At most `most` evenly spaced indices of `size` things, first and last among them."""
+    if size <= most:
+        return np.arange(size)
+    return np.unique(np.linspace(0, size - 1, most).astype(np.int64))
+
+
+def compact(values: object) -> np.ndarray:
+    """Float32, which Plotly sends as four bytes a number."""
+    return np.asarray(values, dtype=np.float32)
+
+
+def sentence(*parts: str) -> str:
+    """Parts that say something, joined by spaces."""
+    return " ".join(part for part in parts if part)
