@@ -30,10 +30,10 @@ def side_by_side(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     ]
     joined = pd.concat(parts, axis=1)
     means = joined[[f"{fit}: mean" for fit in tables]]
-    sds = joined[[f"{fit}: sd" for fit in tables]]
+    widest = joined[[f"{fit}: sd" for fit in tables]].max(axis=1)
     spread = (means.max(axis=1) - means.min(axis=1)).where(means.notna().sum(axis=1) >= 2)
     shown = joined[[f"{fit}: {column}" for fit in tables for column in SHOWN]]
-    compared = shown.assign(spread=spread, spread_in_sd=spread / sds.max(axis=1).where(lambda sd: sd > 0))
+    compared = shown.assign(spread=spread, spread_in_sd=spread / widest.where(widest > 0))
     return compared.sort_values("spread_in_sd", ascending=False, kind="stable", na_position="last").reset_index()
 
 
