@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from core.declare import declarations
 from core.inference.plan import FitPlan, plan_values
@@ -24,10 +26,7 @@ def side_by_side(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     if len(tables) < 2:
         raise ValueError("there is nothing to compare with fewer than two fits")
-    parts = [
-        table.set_index(KEYS)[[*SHOWN, "sd"]].rename(columns=lambda column, fit=fit: f"{fit}: {column}")
-        for fit, table in tables.items()
-    ]
+    parts = [table.set_index(KEYS)[[*SHOWN, "sd"]].add_prefix(f"{fit}: ") for fit, table in tables.items()]
     joined = pd.concat(parts, axis=1)
     means = joined[[f"{fit}: mean" for fit in tables]]
     widest = joined[[f"{fit}: sd" for fit in tables]].max(axis=1)
@@ -35,6 +34,21 @@ def side_by_side(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     shown = joined[[f"{fit}: {column}" for fit in tables for column in SHOWN]]
     compared = shown.assign(spread=spread, spread_in_sd=spread / widest.where(widest > 0))
     return compared.sort_values("spread_in_sd", ascending=False, kind="stable", na_position="last").reset_index()
+
+
+def truth_in_order(table: pd.DataFrame, truth: pd.DataFrame) -> Float[np.ndarray, "row"]:
+    """The true elasticity of every row of an elasticity table, NaN where it is not known.
+
+    `truth` has columns level, category, product, elasticity; rows are matched by level and the level's own name, so
+    that a fit without a category column still finds its products.
+    """
+    known = {_member(row): float(row["elasticity"]) for row in truth.fillna("").to_dict("records")}
+    return np.array([known.get(_member(row), np.nan) for row in table[KEYS].to_dict("records")])
+
+
+def _member(row: Mapping[Hashable, object]) -> tuple[str, str]:
+    level = str(row["level"])
+    return level, "" if level == "global" else str(row[level])
 
 
 def plan_differences(plans: Mapping[str, FitPlan]) -> pd.DataFrame:

@@ -142,17 +142,3 @@ def page_of(
 
 def _contains(names: pd.Series, text: str) -> np.ndarray:
     return names.str.contains(text, case=False, regex=False).to_numpy(dtype=bool)
-
-
-def compare_tables(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Elasticities of two runs side by side, largest difference first, for the members that both have.
-
-    `difference` is second minus first; `difference_sd` counts it in the larger of the two posterior sds.
-    """
-    keys = ["level", "category", "product"]
-    shown = [*keys, "mean", "sd", "lower", "upper"]
-    both = first[shown].merge(second[shown], on=keys, suffixes=("_first", "_second"))
-    difference = both["mean_second"] - both["mean_first"]
-    both["difference"] = difference
-    both["difference_sd"] = difference / both[["sd_first", "sd_second"]].max(axis=1).replace(0.0, np.nan)
-    return both.sort_values("difference", key=np.abs, ascending=False, kind="stable", ignore_index=True)

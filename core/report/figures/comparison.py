@@ -17,21 +17,21 @@ RUN_THINGS = ("elastic", "inelastic", "category", "product", "truth")
 
 
 def compare_runs(compared: pd.DataFrame, first: str, second: str, theme: Theme = "light") -> Chart:
-    """Products of two runs against each other. `compared` is the table of `core.report.tables.compare_tables`."""
-    products = compared[compared["level"] == "product"].reset_index(drop=True)
+    """Products of two runs against each other; `compared` is the table of `core.report.comparison.side_by_side`."""
+    means = [f"{run}: mean" for run in (first, second)]
+    products = compared[compared["level"] == "product"].dropna(subset=means).reset_index(drop=True)
     drawn = products.iloc[thinned(len(products))]
+    x, y = (compact(drawn[mean]) for mean in means)
     figure = blank(theme, f"elasticity, {plain(first)}", f"elasticity, {plain(second)}", height=420)
     figure.add_trace(
         go.Scattergl(
-            x=compact(drawn["mean_first"]), y=compact(drawn["mean_second"]), mode="markers", name="products",
-            text=[plain(name) for name in drawn["product"]],
+            x=x, y=y, mode="markers", name="products", text=[plain(name) for name in drawn["product"]],
             hovertemplate="%{text}<br>%{x:.2f} and %{y:.2f}<extra></extra>",
             marker={"color": colour("product", theme), "size": 5, "opacity": 0.7},
         )
     )  # fmt: skip
-    both = products[["mean_first", "mean_second"]]
     if len(products):
-        edge = [float(both.to_numpy().min()), float(both.to_numpy().max())]
+        edge = [float(min(x.min(), y.min())), float(max(x.max(), y.max()))]
         figure.add_trace(
             go.Scatter(
                 x=edge, y=edge, mode="lines", name="equal", hoverinfo="skip",
@@ -39,7 +39,7 @@ def compare_runs(compared: pd.DataFrame, first: str, second: str, theme: Theme =
             )
         )  # fmt: skip
     figure.update_layout(showlegend=False)
-    return Chart(figure, _words(products, first, second), compared)
+    return Chart(figure, _words(products, first, second), products)
 
 
 def loss_curves(curves: Mapping[str, pd.DataFrame], theme: Theme = "light") -> Chart:
@@ -60,9 +60,10 @@ def loss_curves(curves: Mapping[str, pd.DataFrame], theme: Theme = "light") -> C
 def _words(products: pd.DataFrame, first: str, second: str) -> str:
     if not len(products):
         return f"{first} and {second} have no product in common."
-    far = products.iloc[int(np.argmax(products["difference"].abs().to_numpy()))]
-    typical = float(np.median(products["difference"].abs()))
+    one, other = (products[f"{run}: mean"].to_numpy() for run in (first, second))
+    difference = np.abs(other - one)
+    far = int(np.argmax(difference))
     return (
         f"{plural(len(products), 'product')} in both {first} and {second}: the elasticities typically differ by"
-        f" {typical:.2f}, most for {far['product']} ({far['mean_first']:.2f} and {far['mean_second']:.2f})."
+        f" {np.median(difference):.2f}, most for {products['product'].iloc[far]} ({one[far]:.2f} and {other[far]:.2f})."
     )

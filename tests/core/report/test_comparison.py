@@ -1,10 +1,11 @@
 """Fits side by side, against differences known beforehand."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from core.inference.plan import FitPlan, plan_with
-from core.report.comparison import plan_differences, side_by_side
+from core.report.comparison import plan_differences, side_by_side, truth_in_order
 
 
 def table(means, sd=0.1, products=("a", "b")):
@@ -40,3 +41,16 @@ def test_only_choices_that_differ_are_listed():
     found = plan_differences(plans).set_index("choice")
     assert found["two"].to_dict() == {"Likelihood": "poisson", "Seed": "7"}
     assert found["one"].to_dict() == {"Likelihood": "negbin", "Seed": "0"}
+
+
+def test_the_truth_is_matched_by_name_whatever_the_order():
+    fitted = table([-1.0, -2.0])
+    truth = pd.DataFrame(
+        {
+            "level": ["product", "product", "global"], "category": ["other", "other", ""],
+            "product": ["b", "z", ""], "elasticity": [-2.5, -9.0, -2.0],
+        }
+    )  # fmt: skip
+    found = truth_in_order(fitted, truth)
+    assert np.isnan(found[0])
+    assert found[1] == -2.5

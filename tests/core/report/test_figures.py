@@ -12,6 +12,7 @@ from core.posterior.densities import product_densities
 from core.posterior.posterior import posterior_from_draws
 from core.posterior.recovery import recovery
 from core.posterior.seasons import period_effects
+from core.report.comparison import side_by_side
 from core.report.figures import (
     caterpillar,
     compare_runs,
@@ -26,7 +27,7 @@ from core.report.figures import (
     z_histogram,
 )
 from core.report.palette import COLOURS, SYMBOLS, colour
-from core.report.tables import compare_tables, elasticity_table, product_table
+from core.report.tables import elasticity_table, product_table
 from tests.core.posterior.handmade import market
 
 LARGEST_JSON = 1_500_000
@@ -82,7 +83,7 @@ def _every_chart(parts, table, products, theme):
         truth_scatter(products, truth, theme=theme),
         z_histogram(recovery(posterior, "product", truth), theme=theme),
         coverage_chart(checks.coverage, "cells", theme=theme),
-        compare_runs(compare_tables(table, table.assign(mean=table["mean"] + 0.1)), "a", "b", theme=theme),
+        compare_runs(side_by_side({"a": table, "b": table.assign(mean=table["mean"] + 0.1)}), "a", "b", theme=theme),
         loss_curves({"a": pd.DataFrame({"step": [1, 2], "loss": [3.0, 2.5]})}, theme=theme),
     ]  # fmt: skip
 
@@ -193,15 +194,19 @@ def test_z_scores_of_a_narrow_posterior_are_called_too_narrow(parts):
     assert "too narrow" in z_histogram(recovery(posterior, "product", truth)).alt
 
 
-def test_compared_runs_come_with_the_largest_difference_first(table):
+def test_compared_runs_name_the_product_that_differs_most(table):
     other = table.copy()
     other.loc[7, "mean"] += 1.0
     other = other[other["product"] != "00011"]
-    compared = compare_tables(table, other)
-    assert len(compared) == 15
-    assert compared.loc[0, "product"] == table.loc[7, "product"]
-    assert compared.loc[0, "difference"] == pytest.approx(1.0)
-    assert compared.loc[0, "difference_sd"] == pytest.approx(1.0 / table.loc[7, "sd"])
+    chart = compare_runs(side_by_side({"first": table, "second": other}), "first", "second")
+    assert len(chart.data) == len(chart.figure.data[0].x) == 11
+    assert table.loc[7, "product"] in chart.alt
+    np.testing.assert_allclose(chart.figure.data[0].y - chart.figure.data[0].x, chart.data["spread"], atol=1e-6)
+
+
+def test_runs_without_a_product_in_common_say_so(table):
+    compared = side_by_side({"a": table, "b": table.assign(product=table["product"] + "x")})
+    assert compare_runs(compared, "a", "b").alt == "a and b have no product in common."
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
