@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import gammaln
@@ -60,19 +62,23 @@ def sum_units(
     log_factorial = np.sum(cells * gammaln(values + 1.0))
     log_mean = np.log(np.maximum(sold, 0.5) / np.maximum(observed, 1.0), dtype=np.float32, casting="same_kind")
     log_mean = np.where(observed > 0, log_mean, np.float32(0))
-    return UnitSums(
-        series=sold.astype(np.float32),
-        product_price=priced.astype(np.float32),
-        category_period=by_period.astype(np.float32),
-        category_covariate=by_covariate.astype(np.float32),
-        log_factorial=np.float32(log_factorial),
-        observations=observed.astype(np.float32),
-        log_mean=log_mean,
-        constant=np.float32(np.sum(sold * (log_mean.astype(np.float64) - 1.0)) - log_factorial),
-        histogram=UnitHistogram(
-            units=values.astype(np.float32), cells=cells.astype(np.float32), category=categories.astype(np.int32)
-        ),
-    )
+    totals: dict[str, Any] = {
+        "series": sold,
+        "product_price": priced,
+        "category_period": by_period,
+        "category_covariate": by_covariate,
+        "log_factorial": log_factorial,
+        "observations": observed,
+        "log_mean": log_mean,
+        "constant": np.sum(sold * (log_mean.astype(np.float64) - 1.0)) - log_factorial,
+    }
+    histogram: dict[str, Any] = {
+        "units": values.astype(np.float32),
+        "cells": cells.astype(np.float32),
+        "category": categories.astype(np.int32),
+    }
+    float32 = {name: np.asarray(total, np.float32) for name, total in totals.items()}
+    return UnitSums(**float32, histogram=UnitHistogram(**histogram))
 
 
 def _tally(units: Float[np.ndarray, "cell"], category: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -140,9 +140,9 @@ def _local_pass(
         value, gradients = _by_cells(likelihood, clip, predictor, panel)
     if axis is None:
         return value, gradients
-    shared = replace(gradients, level=None, elasticity=None)
-    value, shared = jax.lax.psum((value, shared), axis)
-    return value, replace(shared, level=gradients.level, elasticity=gradients.elasticity)
+    shared = (value, gradients.time, gradients.covariate, gradients.log_concentration)
+    value, time, covariate, log_concentration = jax.lax.psum(shared, axis)
+    return value, replace(gradients, time=time, covariate=covariate, log_concentration=log_concentration)
 
 
 def _by_sums(likelihood: str, clip: Clip) -> bool:

@@ -24,7 +24,11 @@ def panel_specs(panel: Panel) -> Panel:
         specs,
         covariates=PartitionSpec(None, AXIS),
         sums=replace(
-            jax.tree.map(lambda _: whole, panel.sums), series=divided, product_price=divided, observations=divided
+            jax.tree.map(lambda _: whole, panel.sums),
+            series=divided,
+            product_price=divided,
+            observations=divided,
+            log_mean=divided,
         ),
     )
 
