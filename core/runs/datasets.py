@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,29 +55,25 @@ class DatasetStore:
             write_whole(self._path(dataset), content)
         if truth is not None:
             write_whole(self._path(dataset, "truth"), _parquet(truth))
+        told = {f.name: getattr(source, f.name) for f in fields(source) if f.name != "frame"}
+        told["name"] = shown_name(source.name)
         with self._store.connection() as db:
             db.execute(
-                "INSERT OR IGNORE INTO datasets (id, name, rows, columns, bytes, created, owner, notes)"
+                "INSERT OR IGNORE INTO datasets (id, name, rows, columns, bytes, created, owner, source)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (dataset, shown_name(source.name), *source.frame.shape, int(source.size), time.time(), owner,
-                 to_text(tuple(source.notes))),
-            )  # fmt: skip
+                (dataset, told["name"], *source.frame.shape, int(source.size), time.time(), owner, to_text(told)),
+            )
         return dataset
 
     def source(self, dataset: str) -> Source:
         """The source as it was read, notes included."""
         from core.data.source import Source
 
-        info = self.info(dataset)
         with self._store.connection() as db:
-            notes = db.execute("SELECT notes FROM datasets WHERE id = ?", (dataset,)).fetchone()["notes"]
-        return Source(
-            frame=self._frame(self._path(dataset)),
-            name=info.name,
-            size=info.bytes,
-            sha256=dataset,
-            notes=from_text(notes),
-        )
+            found = db.execute("SELECT source FROM datasets WHERE id = ?", (dataset,)).fetchone()
+        if found is None:
+            raise _unknown(dataset)
+        return Source(frame=self._frame(self._path(dataset)), **from_text(found["source"]))
 
     def truth(self, dataset: str) -> pd.DataFrame | None:
         """True elasticities of a simulated market; None for real data."""

@@ -22,13 +22,16 @@ INSISTENCE = 12
 
 @dataclass(frozen=True)
 class Desk:
-    """The places a worker reads from and writes to. `publish` shows a snapshot to this process's readers."""
+    """The places a worker reads from and writes to.
+
+    `publish` shows a snapshot to this process's readers and says whether the store has it too.
+    """
 
     settings: Settings
     store: RunStore
     datasets: DatasetStore
     log: EventLog
-    publish: Callable[[RunSnapshot], None]
+    publish: Callable[[RunSnapshot, bool], None]
     closing: Callable[[], bool] = lambda: False
     """Whether this process is about to end."""
     clock: Callable[[], float] = time.monotonic
@@ -66,10 +69,12 @@ class Record:
         """Put it on record and show it. Insists while the store is busy; raises UserError when it cannot be kept."""
         values["seconds"] = self._before + self.desk.clock() - self._started
         self.row = replace(self.row, **values)
+        kept = False
         try:
             self._keep(progress, values)
+            kept = True
         finally:
-            self.desk.publish(snapshot_of(self.row, progress))
+            self.desk.publish(snapshot_of(self.row, progress), kept)
 
     def pulse(self, progress: Callable[[], Progress], **values: Any) -> None:
         """The same, at most every `pulse_seconds`, and without insisting: the next pulse tells more anyway."""
@@ -80,7 +85,7 @@ class Record:
         values["seconds"] = self._before + now - self._started
         self.row = replace(self.row, **values)
         shown = progress()
-        self.desk.publish(snapshot_of(self.row, shown))
+        self.desk.publish(snapshot_of(self.row, shown), True)
         try:
             self.desk.store.set_progress(self.row.id, shown, **values)
         except UserError as bad:

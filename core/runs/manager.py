@@ -63,6 +63,7 @@ class RunManager:
         self._adopt = adopt
         self._guard = threading.Lock()
         self._news = threading.Condition(self._guard)
+        self._told = 0
         self._closing = threading.Event()
         self._live: dict[str, RunSnapshot] = {}
         self._unsaved: dict[str, RunSnapshot] = {}
@@ -125,8 +126,8 @@ class RunManager:
         last: RunSnapshot | None = None
         while True:
             with self._news:
-                found = self._live.get(run_id) or self._unsaved.get(run_id)
-            found = found or self.snapshot(run_id)
+                told = self._told
+            found = self.snapshot(run_id)
             if found is not last:
                 on_news(found)
             last = found
@@ -134,7 +135,7 @@ class RunManager:
             if not found.state.active or left <= 0:
                 return found
             with self._news:
-                if (self._live.get(run_id) or found) is found:
+                if self._told == told:
                     self._news.wait(left)
 
     def stop(self, run_id: str, viewer: str | None = None) -> None:
@@ -230,8 +231,7 @@ class RunManager:
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """End all workers within one chunk; what they had in hand is kept and counts as interrupted."""
         self._closing.set()
-        with self._news:
-            self._news.notify_all()
+        self._spread()
         for thread in tuple(self._workers.values()):
             thread.join(timeout)
         self._alive.end()
@@ -239,8 +239,8 @@ class RunManager:
     # Workers
 
     def _staff(self, lane: str) -> None:
-        with self._news:
-            self._news.notify_all()
+        self._spread()
+        with self._guard:
             worker = self._workers.get(lane)
             if self._closing.is_set() or (worker is not None and worker.is_alive()):
                 return
@@ -285,9 +285,9 @@ class RunManager:
         except UserError as bad:
             self._hold_unsaved(row, bad)
         finally:
-            with self._news:
+            with self._guard:
                 self._live.pop(row.id, None)
-                self._news.notify_all()
+            self._spread()
         return True
 
     def _hold_unsaved(self, row: RunRow, bad: UserError) -> None:
@@ -310,10 +310,14 @@ class RunManager:
             with self._guard:
                 self._unsaved.pop(run_id, None)
 
-    def _publish(self, snapshot: RunSnapshot) -> None:
-        with self._news:
-            self._live[snapshot.run_id] = snapshot
-            self._news.notify_all()
+    def _publish(self, snapshot: RunSnapshot, kept: bool) -> None:
+        with self._guard:
+            if kept and not snapshot.state.active:
+                # From here on the store tells: the run may be queued again before its worker lets go of it.
+                self._live.pop(snapshot.run_id, None)
+            else:
+                self._live[snapshot.run_id] = snapshot
+        self._spread()
 
     # Records
 
@@ -360,7 +364,12 @@ class RunManager:
 
     def _tell(self, event: str, run_id: str) -> None:
         self.log.write(event, run_id)
+        self._spread()
+
+    def _spread(self) -> None:
+        """Wake everyone who waits for news."""
         with self._news:
+            self._told += 1
             self._news.notify_all()
 
     def _set(self, run_id: str, **values: Any) -> None:

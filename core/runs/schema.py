@@ -10,7 +10,7 @@ MIGRATIONS = (
     """
     CREATE TABLE datasets (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL,
-        bytes INTEGER NOT NULL, created REAL NOT NULL, owner TEXT NOT NULL, notes TEXT NOT NULL
+        bytes INTEGER NOT NULL, created REAL NOT NULL, owner TEXT NOT NULL, source TEXT NOT NULL
     );
     CREATE TABLE runs (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,

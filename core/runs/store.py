@@ -88,7 +88,10 @@ class RunStore:
             finally:
                 db.close()
         except sqlite3.DatabaseError as bad:
-            raise UserError(_told(bad, self._path)) from bad
+            problem = _told(bad, self._path)
+            if problem is None:
+                raise
+            raise UserError(problem) from bad
 
     def add(self, **values: Any) -> RunRow:
         """Put a new run at the end of its queue."""
@@ -212,29 +215,34 @@ def _row(found: Mapping[str, Any]) -> RunRow:
     )
 
 
-def _told(bad: sqlite3.DatabaseError, path: Path) -> Problem:
-    text = str(bad)
-    for sign, (code, what, remedy) in MISHAPS.items():
-        if sign in text:
-            return Problem(code, what, remedy, where=str(path))
-    code, what, remedy = MISHAPS["malformed"]
-    return Problem(code, what, remedy, where=str(path))
+def _told(bad: sqlite3.DatabaseError, path: Path) -> Problem | None:
+    """What happened to the store, for a person; None for a mistake of ours, which must not pass for theirs."""
+    told = MISHAPS.get(getattr(bad, "sqlite_errorcode", 0) & PRIMARY)
+    return None if told is None else Problem(*told, where=str(path))
 
 
+PRIMARY = 0xFF
+"""Bits of SQLite's extended error codes that hold the primary one."""
+NOT_WRITABLE = ("disk-error", "The run store cannot be opened or written", "Allow writing to the data folder.")
+BUSY = ("store-busy", "The run store is busy", "Try again in a moment.")
+DAMAGED = (
+    "store-damaged",
+    "The run store is damaged",
+    "Restore it from a backup, or set ISOELASTIC_DATA_DIR to a new folder.",
+)
 MISHAPS = {
-    "locked": ("store-busy", "The run store is busy", "Try again in a moment."),
-    "full": (
+    sqlite3.SQLITE_BUSY: BUSY,
+    sqlite3.SQLITE_LOCKED: BUSY,
+    sqlite3.SQLITE_FULL: (
         "disk-full",
         "The disk of the data folder is full",
         "Free space or delete runs you no longer need, then resume the run: its last checkpoint is kept.",
     ),
-    "disk I/O": ("disk-error", "The run store cannot be written", "Check the disk of the data folder."),
-    "readonly": ("disk-error", "The run store may not be written", "Allow writing to the data folder."),
-    "unable to open": ("disk-error", "The run store cannot be opened", "Check that the data folder may be written."),
-    "malformed": (
-        "store-damaged",
-        "The run store is damaged",
-        "Restore it from a backup, or set ISOELASTIC_DATA_DIR to a new folder.",
-    ),
+    sqlite3.SQLITE_IOERR: ("disk-error", "The disk of the run store reports an error", "Check disk and free space."),
+    sqlite3.SQLITE_READONLY: NOT_WRITABLE,
+    sqlite3.SQLITE_PERM: NOT_WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: NOT_WRITABLE,
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: DAMAGED,
 }
-"""What SQLite says, by a word of its message: our code, what happened, what to do."""
+"""What SQLite says, by its primary error code: our code, what happened, what to do."""

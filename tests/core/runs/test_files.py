@@ -1,0 +1,65 @@
+"""A name holds all of a file or does not exist; names from outside never become paths."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from core.errors import UserError
+from core.runs.files import clear_leftovers, file_name, folder_bytes, shown_name, write_whole
+
+
+def test_a_written_file_is_whole_and_leaves_nothing_beside_it(tmp_path: Path):
+    write_whole(tmp_path / "deep" / "a.bin", b"first")
+    write_whole(tmp_path / "deep" / "a.bin", b"second")
+    assert (tmp_path / "deep" / "a.bin").read_bytes() == b"second"
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["a.bin"]
+
+
+def test_a_full_disk_is_told_and_the_old_file_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_whole(tmp_path / "a.bin", b"good")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match=r"disk of the data folder is full.*last checkpoint is kept"):
+        write_whole(tmp_path / "a.bin", b"never")
+    assert (tmp_path / "a.bin").read_bytes() == b"good"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_what_a_killed_writer_left_is_cleared(tmp_path: Path):
+    (tmp_path / "step-1.npz.123.part").write_bytes(b"half")
+    (tmp_path / "step-0.npz").write_bytes(b"whole")
+    clear_leftovers(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-0.npz"]
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("../../etc/passwd", "etc-passwd"),
+        ("a\x00b\nc", "a-b-c"),
+        ("..", "run"),
+        ("Käse 2,5%", "Kase-2-5"),
+        ("CON:\\x", "CON-x"),
+        ("", "run"),
+        ("x" * 500, "x" * 120),
+    ],
+)
+def test_names_become_harmless_file_names(given: str, made: str):
+    assert file_name(given) == made
+
+
+def test_shown_names_are_one_clean_line():
+    assert shown_name("  weekly\r\nsales\x1b[31m \u202eevil ") == "weekly sales [31m evil"
+    assert shown_name("\x00\x01") == "unnamed"
+    assert shown_name("Käse 2,5 %") == "Käse 2,5 %"
+
+
+def test_folder_bytes_adds_every_file(tmp_path: Path):
+    write_whole(tmp_path / "a" / "b", b"12345")
+    write_whole(tmp_path / "c", b"123")
+    assert folder_bytes(tmp_path) == 8

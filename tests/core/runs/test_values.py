@@ -1,0 +1,70 @@
+"""What is written is read back equal, and nothing but our own values can be read."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.errors import UserError
+from core.inference.fit import Ending, Outcome
+from core.inference.plan import FitPlan, plan_with
+from core.runs.requests import RunRequest
+from core.runs.snapshots import History, Progress, RunState
+from core.runs.values import from_bytes, from_text, to_bytes, to_text
+
+
+def test_nested_values_come_back_equal():
+    plan = plan_with(FitPlan(), engine="svi", steps=123, likelihood="poisson")
+    request = RunRequest("d" * 64, {"product": "SKU"}, ("a", None, 1.5), plan, pinned=("007", "é"))
+    assert from_text(to_text(request)) == request
+    assert from_text(to_text(Path("a/b"))) == Path("a/b")
+
+
+def test_enums_come_back_as_members():
+    outcome = Outcome(Ending.CONVERGED, "Converged.", usable=True)
+    assert from_bytes(to_bytes(outcome)).ending is Ending.CONVERGED
+    assert from_text(to_text(RunState.PAUSED)) is RunState.PAUSED
+
+
+def test_arrays_come_back_bit_for_bit_with_their_type():
+    values = np.array([1.0, np.nan, -np.inf, 1e-40], np.float32)
+    back = from_bytes(to_bytes({"x": values, "flags": np.array([True, False])}))
+    assert back["x"].tobytes() == values.tobytes()
+    assert back["x"].dtype == np.float32
+    assert back["flags"].dtype == bool
+
+
+def test_object_arrays_and_tables_come_back():
+    names = np.array(["001", None, "1e5"], dtype=object)
+    frame = pd.DataFrame({"product": pd.Categorical(["b", "a"]), "units": [1.0, 2.0]})
+    back = from_bytes(to_bytes((names, frame)))
+    assert back[0].tolist() == names.tolist()
+    pd.testing.assert_frame_equal(back[1], frame)
+
+
+def test_a_field_added_later_takes_its_default():
+    outline = json.loads(to_text(Outcome(Ending.FAILED, "x", usable=False)))
+    assert from_text(json.dumps(outline)).sentence == "x"
+    progress = to_bytes(Progress(global_history=History(np.arange(2), np.ones(2), np.ones(2))))
+    assert from_bytes(progress).remarks == ()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"\x00" * 100])
+def test_damaged_bytes_are_a_user_error(content: bytes):
+    with pytest.raises(UserError, match="cannot be read"):
+        from_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "address", ["os:system", "subprocess:Popen", "core.settings:os", "core.settings:load_settings"]
+)
+def test_only_our_own_dataclasses_are_made(address: str):
+    with pytest.raises(UserError, match="cannot be read"):
+        from_text(json.dumps({"class": address, "fields": {}}))
+
+
+def test_a_value_that_cannot_be_kept_is_named():
+    with pytest.raises(TypeError, match="a complex cannot be kept"):
+        to_text(1j)
