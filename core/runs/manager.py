@@ -14,10 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from core.errors import Problem, UserError
-from core.inference.plan import FitPlan, plan_with
+from core.errors import UserError
 from core.runs import access
 from core.runs.datasets import DatasetStore
 from core.runs.desk import Desk, result_path, run_folder
@@ -25,12 +23,13 @@ from core.runs.files import clear_leftovers, shown_name
 from core.runs.locks import Liveness, device_lock
 from core.runs.log import EventLog
 from core.runs.prepare import Prepared, prepare
-from core.runs.queue import lane_of, waiting
-from core.runs.requests import MOST_PINNED, RunRequest, RunResult, RunSummary
-from core.runs.snapshots import AT_WORK, RunSnapshot, RunState
+from core.runs.register import LONGEST_NOTE, QUEUED, WORKING, Register
+from core.runs.requests import RunRequest, RunResult, RunSummary
+from core.runs.results import load_result, no_result
+from core.runs.snapshots import RunSnapshot, RunState
 from core.runs.store import RunRow, RunStore
-from core.runs.values import from_bytes, to_text
-from core.runs.views import plan_line, request_of, resumable, snapshot_of, steps_total, summary_of
+from core.runs.values import to_text
+from core.runs.views import request_of, snapshot_of
 from core.runs.work import discard_files, work
 from core.settings import Settings
 
@@ -40,10 +39,6 @@ LOOK_SECONDS = 1.0
 """How often an idle worker looks for work that other processes left, and a waiting caller for news of theirs."""
 SWEEP_SECONDS = 5.0
 CLOSE_SECONDS = 60.0
-EXTENDED = {"svi": "steps", "structured": "max_iterations", "nuts": "samples"}
-"""The choice of each engine that says how far it goes."""
-QUEUED = frozenset({RunState.QUEUED})
-WORKING = frozenset(AT_WORK)
 
 
 class RunManager:
@@ -60,6 +55,7 @@ class RunManager:
         self.store = RunStore(settings.data_dir / "store.sqlite")
         self.datasets = DatasetStore(settings, self.store)
         self._alive = Liveness(self._locks)
+        self._register = Register(settings, self.store, self.datasets, self._alive, self.log)
         self._adopt = adopt
         self._guard = threading.Lock()
         self._news = threading.Condition(self._guard)
@@ -76,26 +72,17 @@ class RunManager:
             pulse_seconds=pulse_seconds,
         )  # fmt: skip
         self._sweep()
-        if adopt:
-            for lane in {row.lane for row in self.store.rows() if self._mine(row)}:
-                self._staff(lane)
+        for lane in {row.lane for row in self.store.rows() if self._mine(row)}:
+            self._staff(lane)
 
     # What a caller may ask for
 
     def submit(self, request: RunRequest) -> str:
         """Queue a fit and say its id. Raises UserError: data set unknown, too many queued, quota used up."""
-        self._check(request)
-        run_id = uuid4().hex[:12]
-        lane = lane_of(request.plan)
-        name = shown_name(request.name, self._made_up_name(request))
-        self.store.add(
-            id=run_id, name=name, owner=request.owner, shared=request.shared, dataset_id=request.dataset_id,
-            request=to_text(request), state=RunState.QUEUED, process=self._alive.process, lane=lane,
-            created=time.time(), steps_total=steps_total(request.plan),
-        )  # fmt: skip
-        self.log.write("queued", run_id, engine=request.plan.engine, lane=lane)
-        self._staff(lane)
-        return run_id
+        row = self._register.enter(request)
+        self.log.write("queued", row.id, engine=request.plan.engine, lane=row.lane)
+        self._staff(row.lane)
+        return row.id
 
     def snapshot(self, run_id: str, viewer: str | None = None) -> RunSnapshot:
         """The run at this moment. Cheap: meant to be asked once a second by every page."""
@@ -105,15 +92,13 @@ class RunManager:
         if live is not None:
             access.require_seen(live, viewer)
             return live
-        row = access.require_seen(self.store.row(run_id), viewer)
-        return snapshot_of(row, self.store.progress(run_id), self._positions().get(run_id, 0))
+        row = self._register.seen(run_id, viewer)
+        return snapshot_of(row, self.store.progress(run_id), self._register.position(row))
 
     def runs(self, viewer: str | None = None) -> tuple[RunSummary, ...]:
         """Every run that `viewer` may see, newest first."""
         self._sweep()
-        positions = self._positions()
-        seen = (row for row in self.store.rows() if row.state is not RunState.DISCARDED and access.sees(row, viewer))
-        return tuple(summary_of(row, positions.get(row.id, 0)) for row in seen)
+        return self._register.summaries(viewer)
 
     def wait(
         self,
@@ -140,84 +125,76 @@ class RunManager:
 
     def stop(self, run_id: str, viewer: str | None = None) -> None:
         """End a run within one chunk and keep a usable posterior of what it has found so far."""
-        row = self._changeable(run_id, viewer)
+        row = self._register.changeable(run_id, viewer)
         if row.steps_done == 0 and self.store.change_state(
             run_id, QUEUED, state=RunState.STOPPED, outcome="Taken out of the queue before it began."
         ):
             return self._tell("stopped-queued", run_id)
         if row.state in (RunState.PAUSED, RunState.INTERRUPTED) and row.steps_done > 0:
-            self._queue_again(row, wish="stop")
+            self._register.queue_again(row, wish="stop")
+            return self._staff(row.lane)
         return self._wish(run_id, "stop")
 
     def pause(self, run_id: str, viewer: str | None = None) -> None:
         """Let go of the device within one chunk; `resume` goes on bit for bit, also after a restart."""
-        self._changeable(run_id, viewer)
+        self._register.changeable(run_id, viewer)
         if self.store.change_state(run_id, QUEUED, state=RunState.PAUSED, outcome="Paused while waiting."):
             return self._tell("paused-queued", run_id)
         return self._wish(run_id, "pause")
 
     def resume(self, run_id: str, viewer: str | None = None) -> None:
         """Queue a paused, stopped, failed or interrupted run again, to go on from its last checkpoint."""
-        row = self._changeable(run_id, viewer)
-        if not resumable(row):
-            raise UserError(
-                Problem(
-                    "run-not-resumable",
-                    f"A run that is {row.state} cannot be resumed",
-                    "Give a finished run more steps instead; wait for one at work.",
-                    where="run",
-                )
-            )
-        self._queue_again(row)
+        row = self._register.changeable(run_id, viewer)
+        self._register.resume(row)
+        self._staff(row.lane)
 
     def more_steps(self, run_id: str, steps: int, viewer: str | None = None) -> None:
         """Queue an ended run again, to go `steps` steps further than it came. Raises UserError while it is active."""
-        row = self._changeable(run_id, viewer)
-        request = request_of(row.request)
-        plan = extended(request.plan, row.steps_done, steps)
-        self._queue_again(row, request=to_text(replace(request, plan=plan)), steps_total=steps_total(plan))
+        row = self._register.changeable(run_id, viewer)
+        self._register.extend(row, steps)
+        self._staff(row.lane)
 
     def discard(self, run_id: str, viewer: str | None = None) -> None:
         """Delete a run with all its files; one at work ends within one chunk. There is no way back."""
-        row = self._changeable(run_id, viewer)
-        ended = frozenset(RunState) - WORKING
-        if self.store.change_state(run_id, ended, state=RunState.DISCARDED, outcome="Discarded.", usable=False):
+        row = self._register.changeable(run_id, viewer)
+        idle = frozenset(RunState) - WORKING
+        if self.store.change_state(run_id, idle, state=RunState.DISCARDED, outcome="Discarded.", usable=False):
             discard_files(self._desk, run_id)
             return self._tell("discarded", run_id)
         return self._wish(row.id, "discard")
 
     def rename(self, run_id: str, name: str, viewer: str | None = None) -> None:
         """Give a run another name."""
-        row = self._changeable(run_id, viewer)
+        row = self._register.changeable(run_id, viewer)
         self._set(run_id, name=shown_name(name, row.name))
 
     def set_note(self, run_id: str, note: str, viewer: str | None = None) -> None:
-        """Keep a remark on a run, at most 2,000 characters."""
-        self._changeable(run_id, viewer)
-        self._set(run_id, note=note[:2_000])
+        """Keep a remark on a run, cut at 2,000 characters."""
+        self._register.changeable(run_id, viewer)
+        self._set(run_id, note=note[:LONGEST_NOTE])
 
     def share(self, run_id: str, shared: bool, viewer: str | None = None) -> None:
         """Show a run to others, or hide it from them."""
-        self._changeable(run_id, viewer)
+        self._register.changeable(run_id, viewer)
         self._set(run_id, shared=shared)
 
     def result(self, run_id: str, viewer: str | None = None) -> RunResult:
         """The kept result of a run; nothing is fitted again. Raises UserError where there is none."""
-        row = access.require_seen(self.store.row(run_id), viewer)
+        row = self._register.seen(run_id, viewer)
         if not row.usable:
-            raise _no_result(row)
+            raise no_result(row)
         path = result_path(self.settings, run_id)
         # A run that went on has another file: the time of writing tells them apart, whichever process wrote it.
         key = f"{run_id} {path.stat().st_mtime_ns if path.exists() else 0}"
         with self._guard:
             known = self._results.get(key)
-        loaded = known or _load(path)
+        loaded = known or load_result(path)
         self._remember(self._results, key, loaded, RESULTS_KEPT)
         return replace(loaded, name=row.name)
 
     def market(self, run_id: str, viewer: str | None = None) -> Prepared:
         """Sales, panel and labels that a run read, encoded again from the kept data set."""
-        row = access.require_seen(self.store.row(run_id), viewer)
+        row = self._register.seen(run_id, viewer)
         request = request_of(row.request)
         key = to_text((request.dataset_id, request.roles, request.choices))
         with self._guard:
@@ -267,8 +244,7 @@ class RunManager:
 
     def _next(self, lane: str) -> RunRow | None:
         self._sweep()
-        queue = waiting(self.store.rows(), lane, self.store.last_turns(lane))
-        return next((row for row in queue if self._mine(row)), None)
+        return next((row for row in self._register.queue(lane) if self._mine(row)), None)
 
     def _mine(self, row: RunRow) -> bool:
         if row.state is not RunState.QUEUED:
@@ -328,39 +304,11 @@ class RunManager:
             if now - self._swept < SWEEP_SECONDS:
                 return
             self._swept = now
-        for row in self.store.rows():
-            if row.state.at_work and not self._alive.is_alive(row.process):
-                sentence = f"Interrupted after {row.steps_done:,} steps because the program ended; resume to go on."
-                changed = self.store.change_state(
-                    row.id, WORKING, row.process, state=RunState.INTERRUPTED, phase="", wish="", outcome=sentence
-                )
-                if changed:
-                    self.log.write("interrupted", row.id, steps=row.steps_done)
-
-    def _positions(self) -> dict[str, int]:
-        rows = self.store.rows()
-        places: dict[str, int] = {}
-        for lane in {row.lane for row in rows if row.state is RunState.QUEUED}:
-            queue = waiting(rows, lane, self.store.last_turns(lane))
-            places |= {row.id: number for number, row in enumerate(queue, start=1)}
-        return places
-
-    def _changeable(self, run_id: str, viewer: str | None) -> RunRow:
-        return access.require_changes(access.require_seen(self.store.row(run_id), viewer), viewer)
-
-    def _queue_again(self, row: RunRow, **values: Any) -> None:
-        again = frozenset(RunState) - WORKING - QUEUED - {RunState.DISCARDED}
-        if not self.store.queue_again(row.id, again, process=self._alive.process, **values):
-            raise UserError(
-                Problem("run-active", "The run is still active", "Wait until it has ended, or stop it.", where="run")
-            )
-        self._tell("queued-again", row.id)
-        self._staff(row.lane)
+        self._register.sweep()
 
     def _wish(self, run_id: str, wish: str) -> None:
-        """Put a wish on record for the worker; ended runs stay as they are."""
-        if self.store.change_state(run_id, WORKING | QUEUED, wish=wish):
-            self._tell(f"asked-to-{wish}", run_id)
+        self._register.wish(run_id, wish)
+        self._spread()
 
     def _tell(self, event: str, run_id: str) -> None:
         self.log.write(event, run_id)
@@ -378,57 +326,12 @@ class RunManager:
             if run_id in self._live:
                 self._live[run_id] = replace(self._live[run_id], **values)
 
-    def _check(self, request: RunRequest) -> None:
-        self.datasets.info(request.dataset_id)
-        self.datasets.check_quota()
-        problems = []
-        if len(request.pinned) > MOST_PINNED:
-            problems.append(Problem("pinned", f"At most {MOST_PINNED} products can be watched", "Watch fewer."))
-        if sum(row.state.active for row in self.store.rows()) >= self.settings.max_queued:
-            told = f"{self.settings.max_queued} runs wait or run already"
-            problems.append(Problem("queue-full", told, "Wait for one to end, or raise ISOELASTIC_MAX_QUEUED."))
-        if request.plan.draws > self.settings.max_draws:
-            told = f"{request.plan.draws:,} draws are more than the {self.settings.max_draws:,} allowed"
-            problems.append(Problem("draws", told, "Ask for fewer, or raise ISOELASTIC_MAX_DRAWS.", where="draws"))
-        if problems:
-            raise UserError(problems)
-
-    def _made_up_name(self, request: RunRequest) -> str:
-        return f"{self.datasets.info(request.dataset_id).name}: {plan_line(request.plan)}"
-
     def _remember(self, shelf: OrderedDict[str, Any], key: str, value: Any, most: int) -> None:
         with self._guard:
             shelf[key] = value
             shelf.move_to_end(key)
             while len(shelf) > most:
                 shelf.popitem(last=False)
-
-
-def extended(plan: FitPlan, done: int, steps: int) -> FitPlan:
-    """The plan that goes `steps` steps further than `done`."""
-    if steps < 1:
-        raise UserError(Problem("steps", f"{steps} more steps are none", "Ask for at least 1.", where="steps"))
-    name = EXTENDED[plan.engine]
-    if plan.engine == "nuts":
-        return plan_with(plan, samples=plan.nuts.samples + steps)
-    return plan_with(plan, **{name: done + steps})
-
-
-def _load(path: Path) -> RunResult:
-    try:
-        content = path.read_bytes()
-    except OSError as bad:
-        raise UserError(
-            Problem("result-missing", "The kept result of this run is missing", "Resume the run to draw it again.")
-        ) from bad
-    result = from_bytes(content)
-    assert isinstance(result, RunResult)
-    return result
-
-
-def _no_result(row: RunRow) -> UserError:
-    what = f"The run has no result: {row.outcome}" if row.outcome else f"The run has no result yet; it is {row.state}"
-    return UserError(Problem("result-none", what.rstrip("."), "Wait for it, or resume it.", where="run"))
 
 
 _MANAGERS: dict[Path, RunManager] = {}
