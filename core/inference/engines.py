@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 
 from core.inference.fit import Draws, Fit, Watcher
 from core.inference.plan import FitPlan
 from core.panel import Panel
+
+MODULES = {
+    "svi": "core.inference.svi",
+    "structured": "core.inference.structured.engine",
+    "nuts": "core.inference.nuts",
+}
+"""Where each engine registers itself: `ENGINES[name] = Engine(...)` at the end of the module. Imported when wanted."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,15 @@ class Engine:
     draw: Callable[[Fit, Panel, int, int], Draws]
 
 
-ENGINES: dict[str, Engine] = {}
+class Engines(dict[str, Engine]):
+    """Engines by name; asking for one imports its module."""
+
+    def __missing__(self, name: str) -> Engine:
+        import_module(MODULES[name])
+        return dict.__getitem__(self, name)
+
+
+ENGINES = Engines()
 
 
 def fit(
