@@ -20,6 +20,7 @@ from core.environment import describe_environment, free_memory_bytes, resident_b
 from core.errors import UserError
 from core.inference.engines import draw, fit
 from core.inference.fit import Chunk, Fit, Watcher
+from core.inference.placement import bytes_per_device, place, site_of
 from core.inference.plan import ARTICLE_PLAN, ARTICLE_SVI, FitPlan, SviPlan
 from core.model.plan import ModelPlan
 from core.panel import Panel, PanelLabels
@@ -68,11 +69,11 @@ def not_run(cell: Cell, reason: str) -> Record:
 def measure(cell: Cell) -> Record:
     """Measure a cell in this process. What goes wrong on the way becomes the record's error."""
     try:
-        reason, devices = _devices_at(cell.placement)
-        reason = reason or _too_large(cell)
+        devices = site_of(cell.placement).shards
+        reason = _too_large(cell)
         record = not_run(cell, reason) if reason else replace(METERS[cell.variant](cell), devices=devices)
     except UserError as refusal:
-        record = not_run(cell, " ".join(str(problem) for problem in refusal.problems))
+        record = not_run(cell, "Not run: " + " ".join(problem.what for problem in refusal.problems) + ".")
     except Exception as failure:
         record = not_run(cell, f"{type(failure).__name__}: {failure}".split("\n")[0][:300])
     return replace(record, environment=describe_environment())
@@ -119,7 +120,9 @@ def _article_call(cell: Cell, setting: Setting) -> tuple[Callable[[int], float],
 
     from core.benchmark import article
 
-    observations = article.place_by_observation(article.observations_of(setting.panel), _jax_devices(cell.placement))
+    observations = article.place_by_observation(
+        article.observations_of(setting.panel), list(site_of(cell.placement).devices)
+    )
     svi = article.article_svi(cell.loss, cell.particles)
     compile_steps = article.fused if cell.variant == "article-fused" else article.stepwise
     held: dict[str, Any] = {"state": article.first_state(svi, observations), "advance": None}
@@ -254,35 +257,9 @@ def _usable(result: Fit) -> Fit:
     return result
 
 
-# Devices
-
-
-def _devices_at(placement: str) -> tuple[str, int]:
-    """Why a placement cannot run in this process (empty: it can), and how many devices it has."""
-    import jax
-
-    kind = "cpu" if placement.startswith("cpu") else "gpu"
-    try:
-        devices = jax.devices(kind)
-    except RuntimeError:
-        return "Not run: this machine has no GPU that JAX can use.", 0
-    wanted = int(placement.partition(":")[2] or (len(devices) if placement == "all-gpus" else 1))
-    if placement == "all-gpus" and wanted < 2:
-        return f"Not run: two GPUs needed; this machine has {wanted}.", wanted
-    if wanted > len(devices):
-        return f"Not run: {wanted} devices needed; this process has {len(devices)}.", len(devices)
-    return "", wanted
-
-
-def _jax_devices(placement: str) -> list[Any]:
-    import jax
-
-    _, count = _devices_at(placement)
-    return list(jax.devices("cpu" if placement.startswith("cpu") else "gpu")[:count])
-
-
 def _bytes_per_device(placement: str, panel: Panel) -> dict[str, float]:
-    return {}
+    """What the device that holds most of the panel holds; asked last, as it places the panel once more."""
+    return {"bytes_per_device": float(max(bytes_per_device(place(panel, placement)).values()))}
 
 
 METERS: Mapping[str, Callable[[Cell], Record]] = {

@@ -10,11 +10,12 @@ from core.benchmark.records import Record
 
 @dataclass(frozen=True)
 class Speedup:
-    """How many times faster a record is than its baseline; `what` says of which seconds."""
+    """How many times faster a record is than its baseline; `what` says of which `seconds`, the record's own."""
 
     record: Record
     baseline: Record
     times: float
+    seconds: float
     what: str
 
 
@@ -37,7 +38,7 @@ def speedups(records: Sequence[Record]) -> tuple[Speedup, ...]:
         seconds, against = _seconds(record), _seconds(baseline)
         if baseline is not None and seconds and against:
             what = "whole run, compilation included" if record.case in WHOLE_RUNS else "one step"
-            found.append(Speedup(record, baseline, against / seconds, what))
+            found.append(Speedup(record, baseline, against / seconds, seconds, what))
     return tuple(found)
 
 

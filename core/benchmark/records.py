@@ -90,7 +90,7 @@ MEASURES: dict[str, str] = {
     "publications_per_second": "Live updates published per second of running",
     "loss_at_end": "Loss per observation at the last step, in nats",
     "loss_relative_difference": "Largest relative distance of the losses from those on one device",
-    "bytes_per_device": "Largest memory of data and state on one device, in bytes",
+    "bytes_per_device": "Most bytes of the panel that one device holds",
     "peak_bytes": "Most host memory the process held, in bytes",
     "bytes_per_row": "Most host memory the process held, less what it held without data, per observation, in bytes",
     "iterations": "Iterations of the structured engine until it converged",

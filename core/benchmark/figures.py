@@ -1,0 +1,234 @@
+"""Draw a report: times faster, accuracy against time, seconds against rows. Finished numbers in, Charts out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.benchmark.published import PUBLISHED
+from core.benchmark.ratios import BASELINES, Speedup, speedups
+from core.benchmark.records import Record
+from core.report.chart import Chart, blank
+from core.report.palette import Theme, colour
+from core.report.wording import plural, seconds, share
+
+THINGS: dict[str, str] = {
+    "article": "uncertain",
+    "article-fused": "prior",
+    "article-extrapolated": "uncertain",
+    "panel": "elastic",
+    "svi": "elastic",
+    "svi-lowrank": "product",
+    "live": "elastic",
+    "fused": "prior",
+    "structured": "category",
+    "structured-fixed": "no variation",
+    "nuts": "truth",
+    "numpyro-progress-bar": "uncertain",
+    "numpyro-scan": "inelastic",
+}
+"""Whose colour of the palette each variant wears: the article grey, our SVI blue, the structured engine green."""
+SYMBOLS = {"structured": "diamond", "structured-fixed": "diamond-tall", "nuts": "star", "svi-lowrank": "square"}
+BAR_HEIGHT = 30
+
+
+def label_of(record: Record) -> str:
+    """A record in a few words: 'panel · RenyiELBO x 4 · cpu'."""
+    loss = f"{record.loss} x {record.particles}" if record.particles > 1 else record.loss
+    return " · ".join(part for part in (record.variant, loss, record.placement) if part)
+
+
+def speedup_bars(records: Sequence[Record], case: str, theme: Theme = "light") -> Chart:
+    """Times faster than the case's baseline on the CPU, on a log scale; the baseline itself is the bar at 1."""
+    found = [speedup for speedup in speedups(records) if speedup.record.case == case]
+    data = pd.DataFrame(
+        [_speedup_row(speedup) for speedup in found],
+        columns=["what", "rows", "variant", "times faster", "seconds", "of", "baseline"],
+    )
+    baseline = BASELINES.get(case, "")
+    figure = blank(theme, f"times faster than {baseline} on the CPU", "", height=90 + BAR_HEIGHT * max(len(data), 2))
+    for variant, part in data.groupby("variant", sort=False):
+        figure.add_trace(
+            go.Bar(
+                y=part["what"] + "<br>" + part["rows"].map("{:,} rows".format), x=part["times faster"], orientation="h",
+                name=str(variant), marker_color=colour(THINGS[str(variant)], theme), showlegend=False,
+                text=part["times faster"].map(times_text), textposition="auto", customdata=part[["of", "baseline"]],
+                hovertemplate="%{y}<br>%{x:.3g} times faster than %{customdata[1]}, %{customdata[0]}<extra></extra>",
+            )
+        )  # fmt: skip
+    figure.add_vline(1.0, line_color=colour("quiet", theme), line_width=1)
+    figure.update_xaxes(type="log", dtick=1)
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_layout(bargap=0.25)
+    return Chart(figure, _speedup_words(found, baseline), data)
+
+
+def _speedup_row(speedup: Speedup) -> tuple[object, ...]:
+    record = speedup.record
+    spent = (
+        record.total_seconds if speedup.what.startswith("whole") else record.step_seconds and record.step_seconds.min
+    )
+    return (
+        label_of(record), record.n_obs, record.variant, speedup.times, speedup.seconds, speedup.what, label_of(speedup.baseline),
+    )  # fmt: skip
+
+
+def _speedup_words(found: Sequence[Speedup], baseline: str) -> str:
+    ours = [speedup for speedup in found if speedup.record.variant != baseline]
+    if not ours:
+        return f"Nothing to compare with {baseline} yet."
+    best = max(ours, key=lambda speedup: speedup.times)
+    return (
+        f"Times faster than {baseline} on the CPU, log scale: the fastest is {label_of(best.record)}, "
+        f"{times_text(best.times)} ({best.what})."
+    )
+
+
+def times_text(times: float) -> str:
+    """'17 x', '1,200 x', '0.8 x'."""
+    return f"{times:,.0f} x" if times >= 10 else f"{times:.2g} x"
+
+
+def accuracy_chart(records: Iterable[Record], theme: Theme = "light") -> Chart:
+    """Error against seconds for whole fits of one market; extrapolated times are hollow and say so."""
+    fits = [r for r in records if r.case == "posterior" and r.success and "rmse_to_truth" in r.accuracy]
+    largest = max((record.n_obs for record in fits), default=0)
+    fits = [record for record in fits if record.n_obs == largest]
+    data = pd.DataFrame(
+        [_accuracy_row(record) for record in fits],
+        columns=["what", "variant", "seconds", "error", "cover 90 %", "steps", "extrapolated"],
+    )
+    figure = blank(
+        theme, "seconds, compilation included (log scale)", "error of product elasticities (RMSE)", height=420
+    )
+    for (variant, extrapolated), part in data.groupby(["variant", "extrapolated"], sort=False):
+        symbol = SYMBOLS.get(str(variant), "circle") + ("-open" if extrapolated else "")
+        figure.add_trace(
+            go.Scatter(
+                x=part["seconds"], y=part["error"], mode="lines+markers",
+                name=str(variant).replace("-", ", "), customdata=part[["what", "cover 90 %", "steps"]],
+                hovertemplate="%{customdata[0]}<br>%{x:.3g} s, error %{y:.3f}<br>90 % intervals hold "
+                "%{customdata[1]:.1%}<br>%{customdata[2]:,} steps<extra></extra>",
+                line={"color": colour(THINGS[str(variant)], theme), "dash": "dot"},
+                marker={"size": 11, "symbol": symbol, "line": {"width": 2}},
+            )
+        )  # fmt: skip
+    figure.update_xaxes(type="log", dtick=1)
+    figure.update_yaxes(rangemode="tozero")
+    return Chart(figure, _accuracy_words(data, largest), data)
+
+
+def _accuracy_row(record: Record) -> tuple[object, ...]:
+    return (
+        label_of(record), record.variant, record.total_seconds, record.accuracy["rmse_to_truth"],
+        record.accuracy.get("coverage90"), record.steps, record.extrapolated,
+    )  # fmt: skip
+
+
+def _accuracy_words(data: pd.DataFrame, n_obs: int) -> str:
+    if data.empty:
+        return "No fit has been measured yet."
+    parts = [
+        f"{row['what']} reached {row['error']:.3f} in {seconds(row['seconds'])}"
+        f"{' (extrapolated)' if row['extrapolated'] else ''}, its 90 % intervals hold {share(row['cover 90 %'])}"
+        for row in data.to_dict("records")
+    ]
+    return f"Error against known elasticities on {plural(n_obs, 'row')}: " + "; ".join(parts) + "."
+
+
+def scaling_lines(records: Iterable[Record], theme: Theme = "light") -> Chart:
+    """Seconds against rows, both on log scales: a whole structured fit, one step of the others."""
+    runs = [record for record in records if record.case == "scale" and record.success]
+    data = pd.DataFrame(
+        [(f"{r.variant}, {_work(r)}, {r.placement}", r.variant, r.placement, r.n_obs, _scale_seconds(r)) for r in runs],
+        columns=["what", "variant", "placement", "rows", "seconds"],
+    ).sort_values(["what", "rows"], ignore_index=True)
+    figure = blank(theme, "rows (log scale)", "seconds (log scale)", height=420)
+    for what, part in data.groupby("what", sort=False):
+        figure.add_trace(
+            go.Scatter(
+                x=part["rows"], y=part["seconds"], mode="lines+markers", name=str(what),
+                line={"color": colour(THINGS[part["variant"].iloc[0]], theme),
+                      "dash": "solid" if part["placement"].iloc[0] == "cpu" else "dash"},
+                hovertemplate="%{x:,} rows: %{y:.3g} s<extra></extra>",
+            )
+        )  # fmt: skip
+    figure.update_xaxes(type="log", dtick=1)
+    figure.update_yaxes(type="log", dtick=1)
+    return Chart(figure, _scaling_words(data), data)
+
+
+def _work(record: Record) -> str:
+    return "one step" if record.loss else "whole fit"
+
+
+def _scale_seconds(record: Record) -> float | None:
+    return record.step_seconds.min if record.loss and record.step_seconds else record.total_seconds
+
+
+def _scaling_words(data: pd.DataFrame) -> str:
+    parts = []
+    for what, part in data.groupby("what", sort=False):
+        if len(part) > 1:
+            first, last = part.iloc[0], part.iloc[-1]
+            grown, slower = last["rows"] / first["rows"], last["seconds"] / first["seconds"]
+            parts.append(f"{what}: {grown:,.0f} times the rows took {slower:,.3g} times as long")
+    return "Seconds against rows. " + "; ".join(parts) + "." if parts else "No scaling has been measured yet."
+
+
+def record_table(records: Iterable[Record]) -> pd.DataFrame:
+    """Every record as a row of plain columns: names, seconds, accuracy, and the reason where it did not run."""
+    rows = []
+    for record in records:
+        values = asdict(record)
+        steps = values.pop("step_seconds") or {"min": None, "median": None, "max": None}
+        environment, accuracy = values.pop("environment"), values.pop("accuracy")
+        values |= {f"step_seconds_{name}": value for name, value in steps.items()}
+        values |= {"processor": environment["processor"], "cores": environment["cores"]} if environment else {}
+        rows.append(values | {"extrapolated": record.extrapolated, **accuracy})
+    return pd.DataFrame(rows)
+
+
+def published_table() -> pd.DataFrame:
+    """The article's figures, one row a time, labelled as published."""
+    return pd.DataFrame(
+        [
+            {
+                "source": "published, not measured here",
+                "recipe": p.recipe,
+                "devices": p.devices,
+                "products": p.n_products,
+                "rows": p.n_obs,
+                "hours": p.hours,
+                "ns per row and step": p.ns_per_obs_step,
+            }
+            for p in PUBLISHED
+        ]
+    )
+
+
+def beside_published(records: Iterable[Record], theme: Theme = "light") -> Chart:
+    """Nanoseconds per row and step: measured here in full colour, published by the article hatched."""
+    here = [r for r in records if r.case == "step" and r.success and r.loss and r.ns_per_obs_step]
+    rows = [("measured here", label_of(r), r.variant, r.n_obs, r.ns_per_obs_step) for r in here]
+    rows += [
+        ("published", f"article · {p.devices} · published", "article", p.n_obs, p.ns_per_obs_step) for p in PUBLISHED
+    ]
+    data = pd.DataFrame(rows, columns=["source", "what", "variant", "rows", "ns per row and step"])
+    figure = blank(theme, "nanoseconds per row and step (log scale)", "", height=90 + BAR_HEIGHT * len(data))
+    for (source, variant), part in data.groupby(["source", "variant"], sort=False):
+        figure.add_trace(
+            go.Bar(
+                y=part["what"] + "<br>" + part["rows"].map("{:,} rows".format), x=part["ns per row and step"],
+                orientation="h", name=f"{variant}, {source}", text=part["ns per row and step"].map("{:.3g}".format),
+                marker={"color": colour(THINGS[str(variant)], theme),
+                        "pattern": {"shape": "/" if source == "published" else ""}},
+            )
+        )  # fmt: skip
+    figure.update_xaxes(type="log", dtick=1)
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    words = "Cost of one step per row: measured on this machine, and as the article published it for its own."
+    return Chart(figure, words, data)

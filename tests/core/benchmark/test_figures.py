@@ -1,0 +1,92 @@
+"""What is drawn of a report: which bars, which points, which lines, with what said in words."""
+
+import pytest
+
+from core.benchmark.cases import VARIANTS
+from core.benchmark.figures import (
+    THINGS,
+    accuracy_chart,
+    beside_published,
+    published_table,
+    record_table,
+    scaling_lines,
+    speedup_bars,
+)
+from core.benchmark.published import PUBLISHED
+from core.report.palette import COLOURS
+from tests.core.benchmark.records import failed, record
+
+STEP = [
+    record(34.0, variant="article"),
+    record(2.0),
+    record(90.0, variant="article", loss="RenyiELBO", particles=4),
+    record(4.0, loss="RenyiELBO", particles=4),
+    failed(placement="gpu"),
+]
+
+
+def test_every_variant_has_a_colour_of_the_palette():
+    assert THINGS.keys() == VARIANTS.keys()
+    assert set(THINGS.values()) <= COLOURS.keys()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_bar_stands_for_each_record_with_a_baseline(theme):
+    chart = speedup_bars(STEP, "step", theme)
+    assert chart.data["times faster"].tolist() == pytest.approx([1.0, 17.0, 1.0, 22.5])
+    assert sum(len(trace.x) for trace in chart.figure.data) == 4
+    assert chart.figure.layout.xaxis.type == "log"
+    assert "article" in chart.figure.layout.xaxis.title.text
+    assert "panel · RenyiELBO x 4 · cpu, 22 x" in chart.alt
+
+
+def test_a_report_without_a_baseline_says_so():
+    assert "Nothing to compare" in speedup_bars([record()], "step").alt
+    assert "No fit" in accuracy_chart([]).alt
+    assert "No scaling" in scaling_lines([]).alt
+
+
+def _fit(variant, seconds, error, **accuracy):
+    measures = {"rmse_to_truth": error, "coverage90": 0.9, **accuracy}
+    return record(seconds, case="posterior", variant=variant, accuracy=measures, compile_seconds=0.0)
+
+
+def test_accuracy_is_drawn_against_the_seconds_of_the_whole_fit():
+    extrapolated = _fit("article-extrapolated", 9e4, 0.3, extrapolated_from_steps=40.0)
+    chart = accuracy_chart([_fit("structured", 3.0, 0.1), extrapolated])
+    assert chart.data["seconds"].tolist() == [3.0, 9e4]
+    symbols = {trace.name: trace.marker.symbol for trace in chart.figure.data}
+    assert symbols["article, extrapolated"].endswith("-open")
+    assert not symbols["structured"].endswith("-open")
+    assert "(extrapolated)" in chart.alt
+
+
+def test_small_markets_are_not_mixed_with_the_large_one():
+    small = record(1.0, case="posterior", variant="nuts", n_obs=10, accuracy={"rmse_to_truth": 0.5, "coverage90": 0.9})
+    assert accuracy_chart([small, _fit("structured", 3.0, 0.1)]).data["variant"].tolist() == ["structured"]
+
+
+def test_scaling_counts_a_step_where_there_is_a_loss_and_the_whole_fit_elsewhere():
+    steps = [record(rows / 1e6, case="scale", n_obs=rows) for rows in (10_000, 160_000)]
+    fit = record(3.0, case="scale", variant="structured", loss="", particles=0, compile_seconds=1.0)
+    data = scaling_lines([*steps, fit]).data.set_index(["variant", "rows"])["seconds"]
+    assert data["panel", 160_000] == pytest.approx(0.16 / 100)
+    assert data["structured", 1_000] == pytest.approx(4.0)
+    assert "16 times the rows took 16 times as long" in scaling_lines(steps).alt
+
+
+def test_the_table_has_every_record_and_the_reason_of_those_that_did_not_run():
+    table = record_table(STEP)
+    assert len(table) == len(STEP)
+    assert table.loc[~table["success"], "error"].tolist() == ["Not run: no GPU."]
+    assert {"step_seconds_min", "step_seconds_median", "step_seconds_max", "processor"} <= set(table.columns)
+
+
+def test_published_figures_are_labelled_beside_measured_ones():
+    chart = beside_published(STEP)
+    published = chart.data[chart.data["source"] == "published"]
+    assert len(published) == len(PUBLISHED)
+    assert published["what"].str.contains("published").all()
+    hatched = [trace.marker.pattern.shape for trace in chart.figure.data if "published" in trace.name]
+    assert hatched == ["/"]
+    assert set(published_table()["source"]) == {"published, not measured here"}
