@@ -14,6 +14,8 @@ from core.report.palette import Theme, colour
 
 MOST_POINTS = 20_000
 """Most marks that one trace draws; more are thinned evenly and the alt text says so."""
+WEBGL_POINTS = 1_500
+"""Marks from which WebGL draws a trace: browsers allow a page about 16 WebGL contexts, and a figure takes three."""
 LONGEST_NAME = 32
 
 
@@ -33,7 +35,7 @@ def blank(theme: Theme, x: str, y: str, height: int = 380) -> go.Figure:
         "gridcolor": grid,
         "linecolor": grid,
         "zeroline": False,
-        "title": {"font": {"color": quiet}},
+        "title": {"font": {"color": quiet, "size": 13}},
         "tickfont": {"color": quiet},
     }
     figure = go.Figure(
@@ -46,7 +48,14 @@ def blank(theme: Theme, x: str, y: str, height: int = 380) -> go.Figure:
             height=height,
             xaxis=axis,
             yaxis=axis,
-            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"color": ink}},
+            legend={
+                "orientation": "h",
+                "y": 1.02,
+                "yanchor": "bottom",
+                "x": 0,
+                "font": {"color": ink},
+                "traceorder": "normal",
+            },
             hoverlabel={"font": {"size": 13}},
         )
     )
@@ -60,7 +69,7 @@ def mark_unit_elastic(figure: go.Figure, theme: Theme, axis: str = "y") -> None:
     style = {"line_color": colour("quiet", theme), "line_dash": "dot", "line_width": 1}
     note = {"annotation_text": "−1: revenue unchanged", "annotation_font_color": colour("quiet", theme)}
     if axis == "y":
-        figure.add_hline(UNIT_ELASTIC, annotation_position="bottom right", **style, **note)
+        figure.add_hline(UNIT_ELASTIC, annotation_position="top left", **style, **note)
     else:
         figure.add_vline(UNIT_ELASTIC, annotation_position="top right", **style, **note)
 
@@ -69,6 +78,11 @@ def plain(name: str) -> str:
     """A name from a file, made harmless for Plotly's markup and short enough for an axis."""
     short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
     return html.escape(short, quote=False)
+
+
+def dots(total: int) -> type[go.Scatter] | type[go.Scattergl]:
+    """The kind of trace for a figure of `total` marks."""
+    return go.Scattergl if total > WEBGL_POINTS else go.Scatter
 
 
 def thinned(size: int, most: int = MOST_POINTS) -> np.ndarray:

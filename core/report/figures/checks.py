@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from scipy.stats import norm
 
 from core.posterior.recovery import Recovery
-from core.report.chart import Chart, blank, compact, plain, sentence, thinned
+from core.report.chart import Chart, blank, compact, dots, plain, sentence, thinned
 from core.report.palette import Theme, colour, faint
 from core.report.wording import plural, share
 
@@ -28,7 +28,7 @@ def truth_scatter(table: pd.DataFrame, truth: np.ndarray, theme: Theme = "light"
     for inside, thing, name in ((True, "product", "interval holds the truth"), (False, "inelastic", "interval misses")):
         part = drawn[drawn["inside"] == inside]
         figure.add_trace(
-            go.Scattergl(
+            dots(len(drawn))(
                 x=compact(part["truth"]), y=compact(part["mean"]), mode="markers", name=name,
                 text=[plain(name) for name in part["product"]],
                 customdata=np.stack([compact(part["lower"]), compact(part["upper"])], axis=1),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.report.chart import Chart, blank, compact, plain, thinned
+from core.report.chart import Chart, blank, compact, dots, plain, thinned
 from core.report.palette import Theme, colour
 from core.report.wording import loss, plural
 
@@ -24,7 +24,7 @@ def compare_runs(compared: pd.DataFrame, first: str, second: str, theme: Theme =
     x, y = (compact(drawn[mean]) for mean in means)
     figure = blank(theme, f"elasticity, {plain(first)}", f"elasticity, {plain(second)}", height=420)
     figure.add_trace(
-        go.Scattergl(
+        dots(len(drawn))(
             x=x, y=y, mode="markers", name="products", text=[plain(name) for name in drawn["product"]],
             hovertemplate="%{text}<br>%{x:.2f} and %{y:.2f}<extra></extra>",
             marker={"color": colour("product", theme), "size": 5, "opacity": 0.7},

@@ -9,12 +9,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.posterior.verdicts import VERDICTS
-from core.report.chart import Chart, blank, compact, mark_unit_elastic, plain, sentence, thinned
+from core.report.chart import Chart, blank, compact, dots, mark_unit_elastic, plain, sentence, thinned
 from core.report.palette import SYMBOLS, Theme, colour, faint
 from core.report.tables import VERDICT_COLUMN
 from core.report.wording import elasticity, plural, share
 
 ELASTICITY = "elasticity, % units per % price"
+LEVEL_WORDS = {"global": "market", "category": "category"}
 MOST_CATEGORIES = 60
 """Categories of one forest: more cannot be read."""
 MOST_BARS = 150
@@ -72,8 +73,9 @@ def caterpillar(products: pd.DataFrame, mass: float = 0.9, theme: Theme = "light
     for name, verdict in VERDICTS.items():
         part = drawn[drawn[VERDICT_COLUMN] == name]
         if len(part):
-            total = int((products[VERDICT_COLUMN] == name).sum())
-            figure.add_trace(_verdict_trace(part, name, f"{verdict.label} ({total:,})", len(drawn) <= MOST_BARS, theme))
+            count = int((products[VERDICT_COLUMN] == name).sum())
+            figure.add_trace(_verdict_trace(part, name, f"{verdict.label} ({count:,})", len(drawn), theme))
+    figure.update_xaxes(tickformat=",d")
     mark_unit_elastic(figure, theme)
     return Chart(figure, _caterpillar_words(products, len(drawn)), data)
 
@@ -87,7 +89,7 @@ def shrinkage_view(products: pd.DataFrame, theme: Theme = "light") -> Chart:
         part = drawn[drawn[VERDICT_COLUMN] == name]
         if len(part):
             figure.add_trace(
-                go.Scattergl(
+                dots(len(drawn))(
                     x=compact(part["own_estimate"]), y=compact(part["mean"]), mode="markers", name=verdict.label,
                     text=[plain(product) for product in part["product"]],
                     hovertemplate="%{text}<br>own data %{x:.2f}, pooled %{y:.2f}<extra></extra>",
@@ -108,7 +110,7 @@ def shrinkage_view(products: pd.DataFrame, theme: Theme = "light") -> Chart:
 
 def _interval_trace(part: pd.DataFrame, at: pd.Index, level: str, mass: float, theme: Theme) -> go.Scatter:
     return go.Scatter(
-        x=part["mean"], y=at, mode="markers", name=f"{level}, {share(mass)} interval",
+        x=part["mean"], y=at, mode="markers", name=f"{LEVEL_WORDS[level]}, {share(mass)} interval",
         text=[elasticity(*row) for row in part[["mean", "lower", "upper"]].itertuples(index=False)],
         customdata=part["n_obs"],
         hovertemplate="%{text}<br>%{customdata:,} rows<extra></extra>",
@@ -130,18 +132,19 @@ def _band(drawn: pd.DataFrame, mass: float, theme: Theme) -> tuple[go.Scatter, g
     )  # fmt: skip
     high = go.Scatter(
         x=compact(middle["rank"]), y=compact(middle["upper"]), mode="lines", line={"width": 0}, fill="tonexty",
-        fillcolor=faint("product", theme, 0.18), name=f"typical {share(mass)} interval", hoverinfo="skip",
+        fillcolor=faint("quiet", theme, 0.25), name=f"typical {share(mass)} interval", hoverinfo="skip",
     )  # fmt: skip
     return low, high
 
 
-def _verdict_trace(part: pd.DataFrame, name: str, label: str, bars: bool, theme: Theme) -> go.Scattergl:
+def _verdict_trace(part: pd.DataFrame, name: str, label: str, total: int, theme: Theme) -> go.Scatter | go.Scattergl:
+    bars = total <= MOST_BARS
     bounds = np.stack([compact(part["lower"]), compact(part["upper"])], axis=1)
     error = {
         "type": "data", "symmetric": False, "array": compact(part["upper"] - part["mean"]),
         "arrayminus": compact(part["mean"] - part["lower"]), "thickness": 1.5, "width": 0,
     }  # fmt: skip
-    return go.Scattergl(
+    return dots(total)(
         x=np.asarray(part["rank"], np.int32), y=compact(part["mean"]), mode="markers", name=label,
         text=[plain(product) for product in part["product"]], customdata=bounds,
         hovertemplate="%{text}<br>%{y:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<extra></extra>",

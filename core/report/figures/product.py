@@ -13,7 +13,7 @@ from core.posterior.densities import ProductDensities
 from core.posterior.seasons import PeriodEffects
 from core.posterior.summaries import UNIT_ELASTIC
 from core.report import wording
-from core.report.chart import Chart, blank, compact, mark_unit_elastic, plain, sentence, thinned
+from core.report.chart import Chart, blank, compact, dots, mark_unit_elastic, plain, sentence, thinned
 from core.report.palette import Theme, colour, faint
 
 
@@ -32,13 +32,13 @@ def demand_figure(
     """
     cells = _cells(observations, periods, stores)
     drawn = cells.iloc[thinned(len(cells))]
-    figure = blank(theme, "price", "units per period", height=400)
+    figure = blank(theme, "price", _unit(periods, stores), height=400)
     for trace in _band(
         curve.price, curve.lower, curve.upper, f"{wording.share(curve.mass)} interval", "product", theme
     ):
         figure.add_trace(trace)
     figure.add_trace(
-        go.Scattergl(
+        dots(len(drawn))(
             x=compact(drawn["price"]), y=compact(drawn["units"]), mode="markers", name="observed",
             text=[plain(text) for text in drawn["cell"]],
             hovertemplate="%{text}<br>price %{x:,.2f}, units %{y:,.0f}<extra></extra>",
@@ -118,6 +118,11 @@ def _band(
         go.Scatter(x=x, y=lower, showlegend=False, **hidden),
         go.Scatter(x=x, y=upper, fill="tonexty", fillcolor=faint(thing, theme), name=name, **hidden),
     )
+
+
+def _unit(periods: Sequence[str], stores: Sequence[str]) -> str:
+    cell = " and ".join(word for word, names in (("store", stores), ("period", periods)) if names)
+    return f"units per {cell or 'row'}"
 
 
 def _cells(observations: Observations, periods: Sequence[str], stores: Sequence[str]) -> pd.DataFrame:

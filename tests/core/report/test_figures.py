@@ -176,6 +176,7 @@ def test_the_demand_figure_draws_cells_curve_and_band(parts):
     np.testing.assert_allclose(dots.y, observations.units)
     np.testing.assert_array_equal(line.y, curve.mean)
     assert (np.asarray(low.y) < line.y).all() and (np.asarray(high.y) > line.y).all()
+    assert chart.figure.layout.yaxis.title.text == "units per period"
     assert dots.text[0] == posterior.labels.periods[observations.period[0]]
     assert set(chart.data["part"]) == {"observed", "curve"}
 
