@@ -154,6 +154,14 @@ class RunManager:
         self._register.extend(row, steps)
         self._staff(row.lane)
 
+    def redraw(
+        self, run_id: str, draws: int | None = None, mass: float | None = None, viewer: str | None = None
+    ) -> None:
+        """Draw the posterior of an ended run again from where it came to, with other draws or intervals if given."""
+        row = self._register.changeable(run_id, viewer)
+        self._register.redraw(row, draws, mass)
+        self._staff(row.lane)
+
     def discard(self, run_id: str, viewer: str | None = None) -> None:
         """Delete a run with all its files; one at work ends within one chunk. There is no way back."""
         row = self._register.changeable(run_id, viewer)

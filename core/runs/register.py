@@ -108,6 +108,14 @@ class Register:
         plan = extended(request.plan, row.steps_done, steps)
         self.queue_again(row, request=to_text(replace(request, plan=plan)), steps_total=steps_total(plan))
 
+    def redraw(self, row: RunRow, draws: int | None, mass: float | None) -> None:
+        """Queue an ended run again to draw its posterior from the last checkpoint, with other draws or intervals."""
+        request = request_of(row.request)
+        wanted = {name: value for name, value in (("draws", draws), ("mass", mass)) if value is not None}
+        plan = plan_with(request.plan, **wanted)
+        self._check_draws(plan)
+        self.queue_again(row, request=to_text(replace(request, plan=plan)))
+
     def wish(self, run_id: str, wish: str) -> None:
         """Put a wish on record for whoever works on the run, in any process; ended runs stay as they are."""
         if self._store.change_state(run_id, WORKING | QUEUED, wish=wish):
@@ -139,11 +147,19 @@ class Register:
         if sum(row.state.active for row in self._store.rows()) >= self._settings.max_queued:
             told = f"{self._settings.max_queued} runs wait or run already"
             problems.append(Problem("queue-full", told, "Wait for one to end, or raise ISOELASTIC_MAX_QUEUED."))
-        if request.plan.draws > self._settings.max_draws:
-            told = f"{request.plan.draws:,} draws are more than the {self._settings.max_draws:,} allowed"
-            problems.append(Problem("draws", told, "Ask for fewer, or raise ISOELASTIC_MAX_DRAWS.", where="draws"))
-        if problems:
+        if problems := [*problems, *self._draws_problems(request.plan)]:
             raise UserError(problems)
+
+    def _check_draws(self, plan: FitPlan) -> None:
+        if problems := self._draws_problems(plan):
+            raise UserError(problems)
+
+    def _draws_problems(self, plan: FitPlan) -> list[Problem]:
+        most = self._settings.max_draws
+        if plan.draws <= most:
+            return []
+        told = f"{plan.draws:,} draws are more than the {most:,} allowed"
+        return [Problem("draws", told, "Ask for fewer, or raise ISOELASTIC_MAX_DRAWS.", where="draws")]
 
 
 def extended(plan: FitPlan, done: int, steps: int) -> FitPlan:

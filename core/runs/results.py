@@ -16,7 +16,7 @@ def load_result(path: Path) -> RunResult:
         content = path.read_bytes()
     except OSError as bad:
         raise UserError(
-            Problem("result-missing", "The kept result of this run is missing", "Resume the run to draw it again.")
+            Problem("result-missing", "The kept result of this run is missing", "Draw it again from the list of runs.")
         ) from bad
     result = from_bytes(content)
     assert isinstance(result, RunResult)

@@ -63,7 +63,7 @@ def _unreadable() -> UserError:
         Problem(
             "stored-unreadable",
             "What was kept cannot be read: it is damaged or of another version",
-            "Resume the run, or start it again, to compute it anew.",
+            "Draw the run again, or start a new one.",
         )
     )
 

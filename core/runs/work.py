@@ -64,7 +64,7 @@ class Task:
         self._saved = desk.clock()
 
     def do(self) -> None:
-        prepared = prepare(self.desk.datasets, self.request, self.enter)
+        prepared = self._prepare()
         self._meet(prepared)
         remark = check_memory(self.request.plan, prepared.panel, self.desk.settings)
         self.feed.remark(*remark)
@@ -81,14 +81,22 @@ class Task:
             self.fail(fit.outcome.sentence)
 
     def enter(self, phase: str) -> None:
-        """A phase begins: on record first. Raises Left where the run has been asked to end meanwhile."""
+        """A phase begins: on record first."""
         self.feed.enter(phase)
         self.record.set(self.feed.progress(), state=PHASES[phase][0], phase=phase, memory=resident_bytes())
         self.desk.log.write(phase, self.record.row.id)
-        if phase in ("encoding", "compiling"):
-            self._leave_early()
+
+    def _prepare(self) -> Prepared:
+        prepared = prepare(self.desk.datasets, self.request, self._enter_or_leave)
+        self._leave_early()
+        return prepared
+
+    def _enter_or_leave(self, phase: str) -> None:
+        self._leave_early()
+        self.enter(phase)
 
     def _leave_early(self) -> None:
+        """Raise Left where the run has been asked to end before its engine has it in hand."""
         wish = self.record.wish()
         # A run with a checkpoint is stopped by its engine, which makes a result of what there is.
         if wish in ("pause", "discard") or self._interrupted(wish) or (wish == "stop" and self.begun is None):
@@ -120,7 +128,13 @@ class Task:
         self.record.set(self.feed.progress(), n_obs=prepared.n_obs)
 
     def _fit(self, prepared: Prepared) -> Fit:
-        watcher = Watcher(self.enter, self._take, self._should_stop, self._codes)
+        # An engine turns what is raised inside it into an outcome of its own, so trouble is kept here and raised after.
+        watcher = Watcher(
+            on_phase=lambda phase: self._guarded(lambda: self.enter(phase)),
+            on_chunk=self._take,
+            should_stop=self._should_stop,
+            pinned=self._codes,
+        )
         resume = None if self.begun is None else self.begun.state
         fit = engines.fit(self.request.plan, prepared.panel, watcher, resume)
         return completed(fit, self.feed.losses.values, self.begun)
