@@ -13,9 +13,10 @@ Severity = Literal["error", "warning", "note"]
 class Problem:
     """One thing that is wrong or was changed, told so that an analyst can act on it.
 
-    `what` states the fact, `where` names the column or option, `remedy` what to do, `treatment` what is done by
-    default, `rows` how many rows it touches and `examples` a few of them as text. An error stops the work; a
-    warning or a note is a thing to know. `code` names the kind of problem, for choices and tests.
+    `what` states the fact, `where` names the column or option, `remedy` what to do, `treatment` what is done with it
+    as things stand, `consequence` what that means for the result, `rows` how many rows it touches and `examples` a few
+    of them as text. An error stops the work; a warning or a note is a thing to know. `code` names the kind of problem,
+    for tests; `choice` the field of the data's `Choices` that treats it otherwise, where there is one.
     """
 
     code: str
@@ -26,6 +27,8 @@ class Problem:
     rows: int = 0
     examples: tuple[str, ...] = ()
     treatment: str = ""
+    consequence: str = ""
+    choice: str = ""
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

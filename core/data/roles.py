@@ -1,8 +1,21 @@
-"""Say which column of a file plays which part in the model."""
+"""Say which column of a file plays which part in the model: guessed from names and contents, or chosen by a person."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.data.dates import FORMATS
+from core.data.numbers import mark_votes, read_numbers
+from core.data.source import Source
+from core.errors import Problem, UserError
+
+SAMPLE_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -16,3 +29,315 @@ class Roles:
     category: str | None = None
     store: str | None = None
     covariates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a role is for, and the words that its columns go by, best first."""
+
+    name: str
+    label: str
+    help: str
+    required: bool
+    words: tuple[str, ...]
+
+
+ROLES: Mapping[str, Role] = {
+    role.name: role
+    for role in (
+        Role(
+            "product",
+            "Product",
+            "What gets an elasticity of its own: article, SKU, brand. Its codes stay as they are spelt.",
+            True,
+            (
+                r"(product|item|article|artikel|sku|material|produkt|prod)[ ]?(id|code|no|nr|nummer|number|key|num)?",
+                r"sku.*|upc|ean|gtin|asin|barcode|stock ?code",
+                r"(product|item|article|produkt|artikel).*name|bezeichnung|name",
+                r"brand|marke|description|model|title|(.* )?(product|item|sku|article)( .*)?",
+            ),
+        ),
+        Role(
+            "price",
+            "Price",
+            "What one unit cost the buyer. Not revenue, not the list price where an actual price exists.",
+            True,
+            (
+                r"price|preis|prix|precio|prezzo",
+                r"(unit|net|actual|paid|sales|selling|avg|average|mean|shelf|retail|current|final)[ ]?(price|preis)",
+                r"(unit|sales|selling|stück|einzel|netto|verkaufs)[ ]?preis|price (per )?(unit|piece|each)|asp|vk",
+                r"price .*|.* price|.*preis",
+                r"(base|list|regular|normal|msrp|rrp)[ ]?price|uvp",
+            ),
+        ),
+        Role(
+            "units",
+            "Units",
+            "How many were sold: a whole number. Not money, not a share.",
+            True,
+            (
+                r"units|(units? sold|sold units?|units? sales|sales units?)",
+                r"qty|quantity|menge|stück|anzahl|quantite|cantidad|absatz|pieces|sold",
+                r"(weekly|daily|monthly|total|order|ordered|sales?|sold)[ ]?(units?|qty|quantity|volume)( sold)?",
+                r".*units?( sold)?|.*(qty|quantity).*|(sales )?(volume|count|demand)",
+                r"sales|verkäufe|ventes|ventas|move|movement",
+            ),
+        ),
+        Role(
+            "period",
+            "Period",
+            "When it was sold: day, week or month. Lets seasons and trends be told apart from prices.",
+            False,
+            (
+                r"(week|day|month|period|date|datum|sales? ?date|order ?date|invoice ?date)",
+                r"(week|date|day|month|year) (year|week|date|id|start|end|beginning|ending|month)|year ?(month|week)",
+                r"woche|monat|tag|kw|kalenderwoche|zeitraum|semaine|fecha|date .*|.* date|.*datum",
+                r".*(week|period|month).*|time ?stamp|date ?time|time|year|jahr",
+            ),
+        ),
+        Role(
+            "category",
+            "Category",
+            "Group of products that borrow strength from one another: department, class, family.",
+            False,
+            (
+                r"category|kategorie|categorie|categoria",
+                r"(product|item)[ ]?(category|group|class|type|family)([ ](name|id|code))?|category (name|id|code)|cat",
+                r"department|dept|warengruppe|segment|family|class|group|division|section|subcategory|commodity",
+                r".*category.*|.*department.*|.*gruppe",
+            ),
+        ),
+        Role(
+            "store",
+            "Store",
+            "Where it was sold. Each product then has a level of its own in every store.",
+            False,
+            (
+                r"store|shop|outlet|filiale|markt|branch|magasin|tienda",
+                r"(store|shop|outlet|branch|filial)[ ]?(id|no|nr|number|code|name|key|num|nummer)",
+                r"location|site|region|channel|market|country|warehouse",
+            ),
+        ),
+    )
+}
+
+COVARIATE_WORDS = re.compile(
+    r"feat(ure)?d?|(is |on )?(promo|promotion|promoted|holiday|display|deal|discounted|advert(ised)?|ad|weekend|coupon|"
+    r"leaflet|flyer|campaign|special|bonus|school holiday|state holiday|event|temperature)( flag| ind| indicator)?"
+)
+_LEAKS = re.compile(
+    r"revenue|turnover|umsatz|amount|.*(sales|total).*(value|price|amount|revenue|usd|eur)|total.*|customers?|profit.*|"
+    r"margin.*|cost.*|lag .*|comp .*|competitor.*|freight.*|.*(id|index)|unnamed.*|column \d+|rank|score|log .*"
+)
+
+
+def guess_roles(source: Source) -> Roles:
+    """Roles by names and contents. What cannot be guessed stays None; no column gets two roles; covariates are offered
+    (`offered_covariates`), never taken unasked."""
+    columns = {name: _Column.of(name, source.frame[name]) for name in source.columns}
+    taken: dict[str, Any] = {}
+    for role in ("price", "units", "product", "period", "store", "category"):
+        best = _best(role, columns, taken)
+        if best is not None:
+            taken[role] = best
+    return Roles(**taken)
+
+
+def offered_covariates(source: Source, roles: Roles) -> tuple[str, ...]:
+    """Columns that could serve as covariates, likely ones first and results of the sale (revenue,
+    profit, customers) last: numbers that vary and play no other part."""
+    taken = set(assigned(roles).values())
+    columns = [_Column.of(name, source.frame[name]) for name in source.columns if name not in taken]
+    likely = [c.name for c in columns if c.is_covariate]
+    others = [c for c in columns if c.numeric and c.distinct > 1 and c.name not in likely]
+    leaks_last = sorted(others, key=lambda column: bool(_LEAKS.fullmatch(column.words)))
+    return (*likely, *(column.name for column in leaks_last))
+
+
+def assigned(roles: Roles) -> dict[str, str]:
+    """The single-column roles that have one."""
+    return {f.name: getattr(roles, f.name) for f in fields(roles) if f.name != "covariates" and getattr(roles, f.name)}
+
+
+def role_problems(roles: Roles, columns: Iterable[str]) -> list[Problem]:
+    """Every required role without a column, unknown column, and column with two roles."""
+    known = list(columns)
+    problems = []
+    for role in ROLES.values():
+        name = getattr(roles, role.name)
+        if name is None and role.required:
+            problems.append(
+                Problem(
+                    "role-missing",
+                    f"No column is chosen for {role.label.lower()}",
+                    f"Choose one: {role.help} The file has {_listed(known)}.",
+                    where=role.name,
+                )
+            )
+    parts = [*assigned(roles).items(), *(("covariate", name) for name in roles.covariates)]
+    for role_name, name in parts:
+        if name not in known:
+            problems.append(
+                Problem(
+                    "unknown-column",
+                    f"The file has no column '{name}'",
+                    f"Choose one of {_listed(known)}.",
+                    where=role_name,
+                )
+            )
+    for name in dict.fromkeys(name for _, name in parts):
+        twice = [role_name for role_name, other in parts if other == name]
+        if len(twice) > 1:
+            problems.append(
+                Problem(
+                    "two-roles", f"The column is chosen as {' and as '.join(twice)}", "Keep one of them.", where=name
+                )
+            )
+    return problems
+
+
+def keep_known(roles: Roles, source: Source) -> Roles:
+    """The roles without those whose column this file lacks: what is left of an earlier file's choice."""
+    stale = {role: None for role, name in assigned(roles).items() if name not in source.columns}
+    return replace(roles, **stale, covariates=tuple(name for name in roles.covariates if name in source.columns))
+
+
+def assign(roles: Roles, role: str, column: str | None) -> Roles:
+    """The roles with `role` played by `column`, which loses any other role it had."""
+    freed = {other: None for other, name in assigned(roles).items() if column is not None and name == column}
+    covariates = tuple(name for name in roles.covariates if name != column)
+    return replace(roles, **{**freed, role: column}, covariates=covariates)
+
+
+def roles_from_options(pairs: Iterable[str], covariates: str | Iterable[str], source: Source) -> Roles:
+    """Guessed roles with `role=column` pairs and covariates put over them. `store=` leaves a role empty.
+
+    Raises UserError naming every pair that is malformed, every unknown role or column, and every double use.
+    """
+    chosen: dict[str, str | None] = {}
+    problems = []
+    for pair in pairs:
+        role, separator, column = pair.partition("=")
+        if not separator or role not in ROLES:
+            problems.append(
+                Problem(
+                    "map-unreadable",
+                    f"'{pair}' does not name a role",
+                    f"Write role=column, with a role of {', '.join(ROLES)}.",
+                    where="--map",
+                )
+            )
+            continue
+        chosen[role] = column or None
+    names = covariates.split(",") if isinstance(covariates, str) else list(covariates)
+    names = [name.strip() for name in names if name.strip()]
+    used = {*(name for name in chosen.values() if name), *names}
+    guessed = {role: name for role, name in assigned(guess_roles(source)).items() if name not in used}
+    roles = Roles(**{**guessed, **chosen}, covariates=tuple(names))
+    problems += role_problems(roles, source.columns)
+    if problems:
+        raise UserError(problems)
+    return roles
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:30]) + (" ..." if len(names) > 30 else "")
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a sample of a column's cells looks like."""
+
+    name: str
+    words: str
+    numeric: bool
+    distinct: int
+    rows: int
+    low: float
+    high: float
+    whole: float
+    """Share of whole numbers."""
+    dated: bool
+
+    @classmethod
+    def of(cls, name: str, column: pd.Series) -> _Column:
+        sample = column.iloc[:: max(1, len(column) // SAMPLE_ROWS)].iloc[:SAMPLE_ROWS]
+        texts = [text for text in map(str, sample.to_numpy(object)) if text.strip() and text not in ("nan", "NaT")]
+        dated = pd.api.types.is_datetime64_any_dtype(column) or _dated(texts)
+        numbers = _sample_numbers(column, texts)
+        some = numbers[np.isfinite(numbers)]
+        numeric = not dated and len(some) > 0.9 * max(len(texts), 1)
+        return cls(
+            name=name,
+            words=normal(name),
+            numeric=numeric,
+            distinct=len(set(texts)),
+            rows=len(texts),
+            low=float(some.min()) if numeric else np.nan,
+            high=float(some.max()) if numeric else np.nan,
+            whole=float((np.abs(some - np.round(some)) < 1e-3).mean()) if numeric else 0.0,
+            dated=dated or (numeric and _dated(texts)),
+        )
+
+    @property
+    def is_covariate(self) -> bool:
+        """Promotion flags and the like, by name, with numbers or truths that vary."""
+        truths = self.distinct == 2
+        return bool(COVARIATE_WORDS.fullmatch(self.words)) and self.distinct > 1 and (self.numeric or truths)
+
+
+def normal(name: str) -> str:
+    """A column's name as lower-case words: 'Weekly_UnitsSold' is 'weekly units sold'."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name)
+    return re.sub(r"\s+", " ", spaced).strip().lower()
+
+
+def _sample_numbers(column: pd.Series, texts: list[str]) -> np.ndarray:
+    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
+        return np.full(len(texts), np.nan)
+    if pd.api.types.is_numeric_dtype(column):
+        return column.iloc[:SAMPLE_ROWS].to_numpy(np.float64)
+    point, comma, _ = mark_votes(texts)
+    return read_numbers(texts, "comma" if comma > point else "point").values
+
+
+def _dated(texts: list[str]) -> bool:
+    """Most texts read as dates of one format; bare numbers of four to six digits do not count as such."""
+    sample = texts[:: max(1, len(texts) // 100)]
+    if not sample or all(re.fullmatch(r"[\d.,]+", text) and len(re.sub(r"\D", "", text)) < 6 for text in sample):
+        return False
+    return any(sum(bool(f.pattern.fullmatch(t.strip())) for t in sample) > 0.8 * len(sample) for f in FORMATS)
+
+
+def _best(role: str, columns: Mapping[str, _Column], taken: Mapping[str, str]) -> str | None:
+    scores = {
+        column.name: score
+        for column in columns.values()
+        if column.name not in taken.values() and (score := _score(role, column)) > 0
+    }
+    return max(scores, key=lambda name: scores[name]) if scores else None
+
+
+def _score(role: str, column: _Column) -> float:
+    """How well a column's name fits a role, 0 where its contents rule it out."""
+    words = ROLES[role].words
+    rank = next((len(words) - i for i, pattern in enumerate(words) if re.fullmatch(pattern, column.words)), 0)
+    if not rank or not _contents_fit(role, column):
+        return 0.0
+    if role in ("price", "units") and _LEAKS.fullmatch(column.words):
+        return 0.0
+    bonus = len(words) * column.dated if role == "period" else 0.1 * (column.distinct > 1)
+    return rank + bonus
+
+
+def _contents_fit(role: str, column: _Column) -> bool:
+    if role in ("price", "units"):
+        return column.numeric and column.high > 0
+    if role == "period":
+        flag = bool(COVARIATE_WORDS.fullmatch(column.words))
+        return not flag and (column.dated or (column.numeric and column.whole == 1.0 and column.low >= 0))
+    if role == "product":
+        return not column.dated and (not column.numeric or column.whole == 1.0)
+    return (
+        not column.dated and column.distinct < max(2, 0.5 * column.rows) and (not column.numeric or column.whole == 1)
+    )

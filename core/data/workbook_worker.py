@@ -1,0 +1,89 @@
+"""Turn a workbook's first filled sheet into a Parquet file; run as a process so that a bad workbook harms no other."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date, datetime
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from python_calamine import CalamineWorkbook
+
+MEMORY_BYTES = 6 << 30
+
+
+def main(source: str, target: str, max_columns: int) -> None:
+    """Read `source`, write `target`. Column names keep duplicates: they go into the file's metadata."""
+    _limit_memory()
+    header, rows = _sheet(source)
+    width = len(header)
+    if width > max_columns:
+        rows = []
+    columns = [_column([row[i] if i < len(row) else "" for row in rows]) for i in range(min(width, max_columns + 1))]
+    table = pa.table(columns, names=[str(i) for i in range(len(columns))])
+    names = pa.array([_text(cell) for cell in header]).to_pylist()
+    pq.write_table(table.replace_schema_metadata({"header": "\x1f".join(names)}), target)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def _sheet(source: str) -> tuple[list[Any], list[list[Any]]]:
+    workbook = CalamineWorkbook.from_path(source)
+    for name in workbook.sheet_names:
+        sheet = workbook.get_sheet_by_name(name)
+        rows = [row for row in islice(sheet.iter_rows(), None) if any(cell != "" for cell in row)]
+        if rows:
+            return rows[0], rows[1:]
+    return [], []
+
+
+def _column(cells: list[Any]) -> pa.Array:
+    """Numbers, dates and truths stay what they are where a column holds only one of them; else text."""
+    kinds = {_kind(cell) for cell in cells} - {"empty"}
+    filled = [None if _kind(cell) == "empty" else cell for cell in cells]
+    if kinds == {"number"}:
+        return pa.array([None if cell is None else float(cell) for cell in filled], pa.float64())
+    if kinds == {"date"}:
+        return pa.array([_moment(cell) for cell in filled], pa.timestamp("s"))
+    if kinds == {"truth"}:
+        return pa.array(filled, pa.bool_())
+    return pa.array(["" if cell is None else _text(cell) for cell in filled], pa.string())
+
+
+def _kind(cell: Any) -> str:
+    if cell is None or cell == "":
+        return "empty"
+    if isinstance(cell, bool):
+        return "truth"
+    if isinstance(cell, int | float):
+        return "number"
+    return "date" if isinstance(cell, date) else "text"
+
+
+def _moment(cell: Any) -> datetime | None:
+    if cell is None or isinstance(cell, datetime):
+        return cell
+    return datetime(cell.year, cell.month, cell.day)
+
+
+def _text(cell: Any) -> str:
+    """As Excel shows it: whole numbers without decimals, truths in capitals, dates in ISO."""
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    if isinstance(cell, datetime) and (cell.hour, cell.minute, cell.second) == (0, 0, 0):
+        return cell.date().isoformat()
+    return cell.isoformat() if isinstance(cell, date | datetime) else str(cell)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
