@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, Field
 from typing import Any
 
@@ -16,7 +17,7 @@ def option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def add_declared(parser: argparse.ArgumentParser, plan: type, leave_out: Iterable[str] = ()) -> None:
+def add_declared(parser: argparse._ActionsContainer, plan: type, leave_out: Iterable[str] = ()) -> None:
     """Give `parser` one option per declared field of `plan`, nested plans included, with the field's own help."""
     for f, rule in declarations(plan):
         if f.name in leave_out:
@@ -29,29 +30,50 @@ def add_declared(parser: argparse.ArgumentParser, plan: type, leave_out: Iterabl
         parser.add_argument(option(f.name), **settings)
 
 
-def given_values(arguments: argparse.Namespace, plan: type) -> dict[str, Any]:
-    """The declared values that were typed, converted to their types. Raises UserError naming every one that is not."""
+def settled[T](arguments: argparse.Namespace, plan: type, make: Callable[..., T]) -> T:
+    """What `make` makes of the declared values of `plan` that were typed.
+
+    Raises UserError naming every value that cannot be read and everything that `make` refuses of the others.
+    """
     values: dict[str, Any] = {}
     problems: list[Problem] = []
     for f, _ in declarations(plan):
         text = getattr(arguments, f.name, None)
         if text is None:
             continue
-        kind: type[Any] = type(f.default)
-        try:
-            values[f.name] = text if isinstance(text, kind) else kind(text)
-        except ValueError:
-            problems.append(
-                Problem(
-                    code="option-unreadable",
-                    where=option(f.name),
-                    what=f"'{text}' is not {_article(kind)}",
-                    remedy=f"Give {_article(kind)}, as in {option(f.name)} {f.default}.",
-                )
-            )
+        with gathered(problems):
+            values[f.name] = _converted(f, text)
+    with gathered(problems):
+        made = make(**values)
     if problems:
         raise UserError(problems)
-    return values
+    return made
+
+
+@contextmanager
+def gathered(problems: list[Problem]) -> Iterator[None]:
+    """Add the problems of a UserError raised inside to `problems` instead of letting it out."""
+    try:
+        yield
+    except UserError as error:
+        problems.extend(error.problems)
+
+
+def _converted(f: Field[Any], text: Any) -> Any:
+    kind: type[Any] = type(f.default)
+    try:
+        return text if isinstance(text, kind) else kind(text)
+    except ValueError:
+        kinds = {int: "a whole number", float: "a number"}
+        kind_name = kinds.get(kind, kind.__name__)
+        raise UserError(
+            Problem(
+                code="option-unreadable",
+                where=option(f.name),
+                what=f"'{text}' is not {kind_name}",
+                remedy=f"Give {kind_name}, as in {option(f.name)} {f.default}.",
+            )
+        ) from None
 
 
 def _help(f: Field[Any], rule: Declared) -> str:
@@ -62,7 +84,3 @@ def _help(f: Field[Any], rule: Declared) -> str:
         text += f" For {' and '.join(rule.engines)}."
     default = "" if f.default is MISSING else f" Default {f.default}{' ' + rule.unit if rule.unit else ''}."
     return (text + default).replace("%", "%%")
-
-
-def _article(kind: type[Any]) -> str:
-    return {int: "a whole number", float: "a number"}.get(kind, kind.__name__)

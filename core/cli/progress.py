@@ -1,0 +1,76 @@
+"""Say how a fit goes: one line that renews itself on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TextIO
+
+from core.inference.fit import Chunk, Watcher
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class Narrator:
+    """Watches a fit and tells it on `stream`. `total` is the number of steps planned, 0 where the engine decides."""
+
+    def __init__(self, total: int, n_obs: int, stream: TextIO | None = None):
+        self.total = total
+        self.n_obs = max(n_obs, 1)
+        self.stream = stream or sys.stderr
+        self.live = self.stream.isatty()
+        self.stopping = False
+        self._started = self._last = time.monotonic()
+
+    def watcher(self) -> Watcher:
+        """The watcher to hand to a fit."""
+        return Watcher(on_phase=self.phase, on_chunk=self.chunk, should_stop=lambda: self.stopping)
+
+    def phase(self, name: str) -> None:
+        self._write(name, renew=False)
+        self._last = time.monotonic() - SECONDS_BETWEEN_LINES
+
+    def chunk(self, chunk: Chunk) -> None:
+        now = time.monotonic()
+        if not self.live and now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        self._write(self._sentence(chunk, now - self._started), renew=self.live)
+
+    def close(self) -> None:
+        """End a line that renews itself."""
+        if self.live:
+            print(file=self.stream)
+
+    @contextmanager
+    def stop_on_interrupt(self) -> Iterator[None]:
+        """The first Ctrl-C asks the fit to stop and keep what it has; the second interrupts."""
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            if self.stopping:
+                raise KeyboardInterrupt
+            self.stopping = True
+
+        before = signal.signal(signal.SIGINT, ask)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _sentence(self, chunk: Chunk, elapsed: float) -> str:
+        done = chunk.first_step + len(chunk.losses)
+        of_total = f" of {self.total:,}" if self.total else ""
+        loss = f"loss {chunk.losses[-1] / self.n_obs:.4f} nats per observation" if len(chunk.losses) else ""
+        estimate = chunk.estimates
+        elasticity = f"elasticity {estimate.global_mean:.2f} (sd {estimate.global_sd:.2f})" if estimate else ""
+        return ", ".join(part for part in (f"step {done:,}{of_total}", loss, elasticity, f"{elapsed:.1f} s") if part)
+
+    def _write(self, text: str, renew: bool) -> None:
+        if renew:
+            print(f"\r\x1b[2K{text}", end="", file=self.stream, flush=True)
+        else:
+            print(text, file=self.stream, flush=True)
