@@ -17,7 +17,7 @@ def of_normals(
     """Error and coverage of independent normals."""
     distance = np.abs(mean - truth)
     return {
-        "rmse_to_truth": _rms(distance),
+        "rmse_to_truth": rms(distance),
         "coverage90": float((distance <= Z90 * sd).mean()),
         "coverage50": float((distance <= Z50 * sd).mean()),
     }
@@ -28,11 +28,12 @@ def of_draws(draws: Draws, truth: Float[np.ndarray, "product"]) -> dict[str, flo
     values = np.asarray(draws.elasticity_product)
     low90, low50, high50, high90 = np.quantile(values, (0.05, 0.25, 0.75, 0.95), axis=0)
     return {
-        "rmse_to_truth": _rms(values.mean(axis=0, dtype=np.float64) - truth),
+        "rmse_to_truth": rms(values.mean(axis=0, dtype=np.float64) - truth),
         "coverage90": float(((low90 <= truth) & (truth <= high90)).mean()),
         "coverage50": float(((low50 <= truth) & (truth <= high50)).mean()),
     }
 
 
-def _rms(distance: np.ndarray) -> float:
+def rms(distance: np.ndarray) -> float:
+    """Root mean square."""
     return float(np.sqrt(np.mean(np.square(distance, dtype=np.float64))))

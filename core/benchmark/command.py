@@ -17,11 +17,18 @@ __all__ = ["BenchmarkOptions", "main"]
 FINISHED, CANCELLED = 0, 130
 
 
-def main(options: BenchmarkOptions, settings: Settings | None = None, say: Callable[[str], None] = print) -> int:
-    """Run the benchmark of `options`. Ctrl-C or a termination signal ends it at once and keeps the records."""
+def main(
+    options: BenchmarkOptions,
+    settings: Settings | None = None,
+    say: Callable[[str], None] = print,
+    also_stop: Callable[[], bool] = lambda: False,
+) -> int:
+    """Run the benchmark of `options`. Ctrl-C, a termination signal or `also_stop` ends it and keeps the records."""
     settings = settings or load_settings()
     earlier = kept_reports(settings)
-    report = run_benchmark(options, settings, Looker(on_report=_progress(say), should_stop=_on_signals()))
+    signalled = _on_signals()
+    looker = Looker(on_report=_progress(say), should_stop=lambda: signalled() or also_stop())
+    report = run_benchmark(options, settings, looker)
     if options.json:
         write_report(report, Path(options.json))
     if options.docs:

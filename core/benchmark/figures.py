@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.benchmark.published import PUBLISHED
 from core.benchmark.ratios import BASELINES, Speedup, speedups
-from core.benchmark.records import Record
+from core.benchmark.records import Record, Report, best_earlier, compare
 from core.report.chart import Chart, blank
 from core.report.palette import Theme, colour
 from core.report.wording import plural, seconds, share
@@ -67,12 +67,9 @@ def speedup_bars(records: Sequence[Record], case: str, theme: Theme = "light") -
 
 
 def _speedup_row(speedup: Speedup) -> tuple[object, ...]:
-    record = speedup.record
-    spent = (
-        record.total_seconds if speedup.what.startswith("whole") else record.step_seconds and record.step_seconds.min
-    )
+    record, baseline = speedup.record, label_of(speedup.baseline)
     return (
-        label_of(record), record.n_obs, record.variant, speedup.times, speedup.seconds, speedup.what, label_of(speedup.baseline),
+        label_of(record), record.n_obs, record.variant, speedup.times, speedup.seconds, speedup.what, baseline,
     )  # fmt: skip
 
 
@@ -179,16 +176,19 @@ def _scaling_words(data: pd.DataFrame) -> str:
     return "Seconds against rows. " + "; ".join(parts) + "." if parts else "No scaling has been measured yet."
 
 
-def record_table(records: Iterable[Record]) -> pd.DataFrame:
-    """Every record as a row of plain columns: names, seconds, accuracy, and the reason where it did not run."""
+def record_table(records: Iterable[Record], earlier: Sequence[Report] = ()) -> pd.DataFrame:
+    """Every record as a row of plain columns: names, seconds, accuracy, how it stands to the best of `earlier` on the
+    same machine, and the reason where it did not run."""
     rows = []
     for record in records:
+        before = best_earlier(record, earlier)
         values = asdict(record)
         steps = values.pop("step_seconds") or {"min": None, "median": None, "max": None}
         environment, accuracy = values.pop("environment"), values.pop("accuracy")
         values |= {f"step_seconds_{name}": value for name, value in steps.items()}
         values |= {"processor": environment["processor"], "cores": environment["cores"]} if environment else {}
-        rows.append(values | {"extrapolated": record.extrapolated, **accuracy})
+        against = compare(record, before).sentence if before else ""
+        rows.append(values | {"extrapolated": record.extrapolated, "against_earlier": against, **accuracy})
     return pd.DataFrame(rows)
 
 

@@ -114,7 +114,7 @@ def memory_of(setting: Setting, n_obs: int) -> dict[str, float]:
 # The article's layout
 
 
-def _article_call(cell: Cell, setting: Setting) -> tuple[Callable[[int], float], Callable[[], Any]]:
+def article_call(cell: Cell, setting: Setting) -> tuple[Callable[[int], float], Callable[[], Any]]:
     """`run(n) -> last loss` that compiles when first called, and `estimates()` of the state reached."""
     import jax
 
@@ -147,7 +147,7 @@ def _steps_per_call(n_obs: int) -> int:
 
 def _article(cell: Cell) -> Record:
     setting = set_up(cell)
-    run, _ = _article_call(cell, setting)
+    run, _ = article_call(cell, setting)
     losses: list[float] = []
     steps = cell.steps or _steps_per_call(cell.n_obs)
     times = time_calls(lambda: losses.append(run(steps)), steps, cell.seconds)
@@ -158,7 +158,7 @@ def _article(cell: Cell) -> Record:
 def _article_extrapolated(cell: Cell) -> Record:
     """The accuracy is that of the steps that ran; the seconds are those of the steps that the article asks for."""
     setting = set_up(cell)
-    run, estimates = _article_call(cell, setting)
+    run, estimates = article_call(cell, setting)
     steps = _steps_per_call(cell.n_obs)
     times = time_calls(lambda: run(steps), steps, 4 * cell.seconds)
     found = estimates()
@@ -192,15 +192,18 @@ class _Clock:
         return len(self.per_step) > FEWEST_CHUNKS and time.perf_counter() - self.started > self.seconds
 
 
+def panel_plan(cell: Cell) -> FitPlan:
+    """The article's plan with the cell's loss, for our own SVI."""
+    svi = replace(ARTICLE_SVI, loss=cell.loss, particles=cell.particles, guide=cell.guide)
+    return replace(ARTICLE_PLAN, svi=replace(svi, steps=cell.steps) if cell.steps else svi, placement=cell.placement)
+
+
 def _panel(cell: Cell) -> Record:
     """The article's model and recipe in our live loop: seconds per step from its chunks, the first one left out."""
     setting = set_up(cell)
-    svi = replace(ARTICLE_SVI, loss=cell.loss, particles=cell.particles, guide=cell.guide)
-    if cell.steps:
-        svi = replace(svi, steps=cell.steps)
     clock = _Clock(cell.seconds, [])
-    plan = replace(ARTICLE_PLAN, svi=svi, placement=cell.placement)
-    result = _usable(fit(plan, setting.panel, Watcher(on_chunk=clock.on_chunk, should_stop=clock.is_up)))
+    watcher = Watcher(on_chunk=clock.on_chunk, should_stop=clock.is_up)
+    result = _usable(fit(panel_plan(cell), setting.panel, watcher))
     warm = clock.per_step[1:] or clock.per_step
     measures = {"loss_at_end": float(result.losses[-1]) / cell.n_obs, **memory_of(setting, cell.n_obs)}
     return replace(
@@ -211,7 +214,8 @@ def _panel(cell: Cell) -> Record:
     )
 
 
-def _plan(cell: Cell) -> FitPlan:
+def plan_of(cell: Cell) -> FitPlan:
+    """The plan of a whole fit: the default one, but for what the cell says."""
     scales = "fixed" if cell.variant == "structured-fixed" else "learned"
     engine = {"svi": "svi", "svi-lowrank": "svi", "nuts": "nuts"}.get(cell.variant, "structured")
     svi = (
@@ -226,7 +230,7 @@ def _plan(cell: Cell) -> FitPlan:
 def _whole_fit(cell: Cell) -> Record:
     """From panel to summaries, as an analyst waits for it: cold with compilation, then warm while time allows."""
     setting = set_up(cell)
-    plan = _plan(cell)
+    plan = plan_of(cell)
     fits: list[Fit] = []
 
     def run() -> None:

@@ -32,6 +32,7 @@ POLL_SECONDS = 0.05
 LOCK_WAIT_SECONDS = 3_600.0
 """Longest wait for a fit that holds the device."""
 ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ROOT / "docs" / "benchmarks"
 NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
@@ -54,8 +55,17 @@ def folder_of(settings: Settings) -> Path:
 
 def kept_reports(settings: Settings) -> tuple[Report, ...]:
     """Every report kept, newest first; files that cannot be read are passed over."""
+    return _reports_in(folder_of(settings))
+
+
+def shipped_reports() -> tuple[Report, ...]:
+    """The reports that come with the project, newest first: what docs/benchmarks.md was written from."""
+    return _reports_in(SHIPPED)
+
+
+def _reports_in(folder: Path) -> tuple[Report, ...]:
     reports = []
-    for path in sorted(folder_of(settings).glob("*.json"), reverse=True):
+    for path in sorted(folder.glob("*.json"), reverse=True):
         try:
             reports.append(read_report(path))
         except UserError:
