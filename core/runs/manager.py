@@ -293,6 +293,7 @@ class RunManager:
                 continue
             with self._guard:
                 self._unsaved.pop(run_id, None)
+            self._spread()
 
     def _publish(self, snapshot: RunSnapshot, kept: bool) -> None:
         with self._guard:

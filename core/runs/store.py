@@ -15,6 +15,7 @@ from typing import Any
 
 from core.errors import Problem, UserError
 from core.runs import schema
+from core.runs.files import disk_errors
 from core.runs.snapshots import Progress, RunState
 from core.runs.values import from_bytes, to_bytes
 
@@ -69,7 +70,8 @@ class RunStore:
     def __init__(self, path: Path, busy_seconds: float = BUSY_SECONDS):
         self._path = path
         self._busy_seconds = busy_seconds
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with disk_errors(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
         with self.connection() as db:
             db.execute("PRAGMA journal_mode = WAL")
             schema.migrate(db)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.data.source import Source
 from core.errors import UserError
 from core.inference.fit import Ending
 from core.inference.plan import plan_with
@@ -67,12 +68,15 @@ def test_a_run_goes_from_request_to_kept_result(manager: RunManager, request_for
     assert result.posterior.levels["product"].mean.shape == (6,)
 
 
-def test_snapshots_show_losses_estimates_and_pinned_products(manager: RunManager, request_for: RunRequest):
-    run_id = manager.submit(replace(request_for, pinned=("product 2", "no such product")))
+def test_snapshots_show_losses_estimates_and_pinned_products(
+    manager: RunManager, request_for: RunRequest, source: Source
+):
+    watched = str(source.frame["product"].iloc[-1])
+    run_id = manager.submit(replace(request_for, pinned=(watched, "no such product")))
     progress = finish(manager, run_id).progress
-    assert progress.pinned == ("product 2",)
+    assert progress.pinned == (watched,)
     assert progress.remarks == ("'no such product' is not among the products and cannot be watched.",)
-    assert progress.categories == ("category 1", "category 2")
+    assert set(progress.categories) == set(source.frame["category"].astype(str))
     assert progress.estimates is not None and progress.estimates.pinned_mean.shape == (1,)
     assert progress.global_history.step.tolist() == list(range(10, 101, 10))
     losses = undisturbed(request_for, 100) / (6 * 20)
