@@ -39,9 +39,11 @@ def product_densities(posterior: Posterior, product: int, seed: int = 0, points:
 
 
 def density(draws: Float[np.ndarray, "draw"], grid: Float[np.ndarray, "point"]) -> Float[np.ndarray, "point"]:
-    """Gaussian kernel density with Scott's bandwidth; 0 everywhere for draws that do not vary."""
+    """Gaussian kernel density with Scott's bandwidth; draws that do not vary are a spike of area 1 on an even grid."""
     if len(draws) < 2 or np.ptp(draws) == 0:
-        return np.zeros(len(grid))
+        spike = np.zeros(len(grid))
+        spike[np.abs(grid - draws[0]).argmin()] = 1 / (grid[1] - grid[0])
+        return spike
     return gaussian_kde(draws)(grid)
 
 

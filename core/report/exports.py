@@ -1,6 +1,6 @@
 """Turn tables into files that spreadsheets and programs read: CSV, XLSX, Parquet. Codes stay text, formulas stay dead.
 
-A text cell that starts with = + - @ tab or CR runs as a formula in Excel: CSV has no types, so such text gets an
+A text cell that starts with = + - @ tab, CR or LF runs as a formula in Excel: CSV has no types, so such text gets an
 apostrophe in front; XLSX and Parquet have types and keep it as it is. Numbers are never touched.
 """
 
@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import xlsxwriter
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""Full-width forms too: spreadsheets of East Asian locales take them for the narrow ones (OWASP, CSV injection)."""
 SHEET_ROWS = 1_048_576
 """Rows of an Excel sheet, header included."""
 SHEET_NAME = 31

@@ -69,8 +69,8 @@ def test_the_density_of_normal_draws_is_the_normal_density():
     np.testing.assert_allclose(density(draws, grid), stats.norm.pdf(grid), atol=0.02)
 
 
-def test_draws_that_do_not_vary_have_no_density():
-    assert density(np.full(10, -2.0), np.linspace(-3, 0, 5)).tolist() == [0.0] * 5
+def test_draws_that_do_not_vary_are_a_spike_of_area_one():
+    assert density(np.full(10, -2.1), np.linspace(-3, 0, 7)).tolist() == [0, 0, 2.0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("learned", [True, False])

@@ -1,17 +1,32 @@
 """Exports read back by other libraries: nothing runs as a formula, numbers stay numbers, codes stay text."""
 
+import csv
 from io import BytesIO, StringIO
 
 import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
 from core.report import exports
 from core.report.exports import guard, to_csv, to_parquet, to_xlsx
 
-FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", '=HYPERLINK("http://x")', "-5", "=cmd|' /C calc'!A0"]
+FORMULAS = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\tx",
+    "\rx",
+    '=HYPERLINK("http://x")',
+    "-5",
+    "=cmd|' /C calc'!A0",
+    "\n=1",
+    "＝1",
+]
 CODES = ["00012", "1e5", "NA", "None", "", "café", "a,b", 'say "x"', "1/2", "http://example.org"]
 
 
@@ -47,6 +62,17 @@ def test_csv_guards_text_and_headers_and_leaves_negative_numbers(table):
     np.testing.assert_allclose(back["mean"], table["mean"], rtol=1e-5)
     assert "'=own" in back.columns
     assert (back["mean"] < 0).all()
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=1, max_size=20))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_no_cell_of_a_csv_runs_and_every_text_can_be_had_back(names):
+    text = to_csv(pd.DataFrame({"product": names, "other": 1})).decode()
+    rows = list(csv.reader(StringIO(text, newline="")))[1:]
+    assert len(rows) == len(names)
+    for (cell, _), name in zip(rows, names, strict=True):
+        assert not cell.startswith(exports.FORMULA_STARTS)
+        assert name in (cell, cell.removeprefix("'"))
 
 
 def test_csv_says_that_it_is_utf8_where_asked(table):
