@@ -8,7 +8,7 @@ import io
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ PIECE_BYTES = 1 << 20
 """A stretch of this length without a line end is not a table."""
 BLOCK_BYTES = 4 << 20
 USUAL_DELIMITERS = (",", ";", "\t", "|")
+FEWEST_COLUMNS = 3
 DISTINCT_SHARE = 0.5
 """Columns whose sample repeats itself more than this are read as codes into their distinct texts."""
 BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -56,8 +57,8 @@ def read_delimited(path: Path, max_columns: int) -> TextTable:
     with _as_utf8(path, facts.encoding) as readable:
         sample = _sample(readable)
         delimiter, skip = _delimiter(sample)
-        header, first_row = _header(sample, delimiter, skip, max_columns)
-        notes += _header_problems(header, first_row)
+        header = _header(sample, delimiter, skip, max_columns)
+        notes += _header_problems(header)
         names = unique_names(header)
         types = _column_types(sample, delimiter, skip, names)
         table, ragged, examples = _read(readable, delimiter, skip, names, types, facts.quoted)
@@ -226,13 +227,30 @@ def _evenness(rows: list[list[str]]) -> float:
     return same * same * len(rows[0]) ** 0.5
 
 
-def _header(sample: str, delimiter: str, skip: int, max_columns: int) -> tuple[list[str], list[str]]:
+def _header(sample: str, delimiter: str, skip: int, max_columns: int) -> list[str]:
     rows = _rows(sample, delimiter, skip, count=2)
     if not rows:
         raise UserError(Problem("file-empty", "The file has no table", "Export the data again.", where="file"))
     if len(rows[0]) > max_columns:
         raise UserError(too_many_columns(len(rows[0]), max_columns))
-    return rows[0], rows[1] if len(rows) > 1 else []
+    if len(rows[0]) < FEWEST_COLUMNS:
+        raise UserError(too_few_columns(rows[0]))
+    if len(rows) < 2:
+        raise UserError(no_rows())
+    return rows[0]
+
+
+def no_rows() -> Problem:
+    return Problem("no-rows", "The file has a header and no rows", "Export the data again.", where="file")
+
+
+def too_few_columns(names: Sequence[str]) -> Problem:
+    return Problem(
+        "too-few-columns",
+        f"Only {len(names)} columns were found: {', '.join(names)[:100]}",
+        "Product, price and units are needed, cut by comma, semicolon, tab or another single sign.",
+        where="file",
+    )
 
 
 def too_many_columns(count: int, limit: int) -> Problem:
@@ -245,7 +263,7 @@ def too_many_columns(count: int, limit: int) -> Problem:
     )
 
 
-def _header_problems(header: list[str], first_row: list[str]) -> list[Problem]:
+def _header_problems(header: list[str]) -> list[Problem]:
     numbers = sum(bool(re.fullmatch(r"[+-]?\d+([.,]\d+)*", bare_number(name))) for name in header)
     if 2 * numbers >= len(header) and numbers > 0:
         raise UserError(

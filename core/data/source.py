@@ -12,7 +12,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.data.delimited import header_notes, read_delimited, too_many_columns, unique_names
+from core.data.delimited import (
+    FEWEST_COLUMNS,
+    header_notes,
+    no_rows,
+    read_delimited,
+    too_few_columns,
+    too_many_columns,
+    unique_names,
+)
 from core.data.workbook import read_workbook
 from core.environment import free_memory_bytes
 from core.errors import Problem, UserError
@@ -162,7 +170,12 @@ def _frame(table: pa.Table) -> pd.DataFrame:
         if pa.types.is_string(column.type):
             column = column.fill_null("")
         columns[name] = column
-    return pa.table(columns).to_pandas(split_blocks=True, self_destruct=True, strings_to_categorical=False)
+    frame = pa.table(columns).to_pandas(split_blocks=True, self_destruct=True)
+    for name in frame.columns:
+        if isinstance(frame[name].dtype, pd.CategoricalDtype) and frame[name].hasnans:
+            known = frame[name].cat
+            frame[name] = (frame[name] if "" in known.categories else known.add_categories("")).fillna("")
+    return frame
 
 
 def _refuse_packed(start: bytes) -> None:
@@ -176,7 +189,7 @@ def _refuse_packed(start: bytes) -> None:
 def _refuse_unusable(frame: pd.DataFrame, left_out: Mapping[str, int], settings: Settings) -> None:
     lost = sum(left_out.values())
     if not len(frame) and not lost:
-        raise UserError(Problem("no-rows", "The file has a header and no rows", "Export the data again.", where="file"))
+        raise UserError(no_rows())
     if lost > len(frame):
         raise UserError(
             Problem(
@@ -189,15 +202,8 @@ def _refuse_unusable(frame: pd.DataFrame, left_out: Mapping[str, int], settings:
         )
     if frame.shape[1] > settings.max_columns:
         raise UserError(too_many_columns(frame.shape[1], settings.max_columns))
-    if frame.shape[1] < 3:
-        raise UserError(
-            Problem(
-                "too-few-columns",
-                f"Only {frame.shape[1]} columns were found: {', '.join(map(str, frame.columns))[:100]}",
-                "Product, price and units are needed, cut by comma, semicolon, tab or another single sign.",
-                where="file",
-            )
-        )
+    if frame.shape[1] < FEWEST_COLUMNS:
+        raise UserError(too_few_columns([str(name) for name in frame.columns]))
     if len(frame) > settings.max_rows:
         raise UserError(_too_many_rows(len(frame), settings.max_rows))
 

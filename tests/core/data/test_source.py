@@ -1,0 +1,257 @@
+"""Files as people have them are read as spelt; files that are no table end in a stated problem."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import openpyxl
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.data.source import RAGGED, Source, display_name, read_source
+from core.errors import UserError
+from core.settings import Settings
+from tests.core.data.tables import GOOD, HEADER, read, read_rows, write
+
+FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TABLE = [HEADER.split(","), *(row.split(",") for row in GOOD)]
+
+
+def texts(source: Source) -> list[list[str]]:
+    return [list(map(str, row)) for row in source.frame.astype(object).to_numpy().tolist()]
+
+
+def problem_of(folder: Path, content: str | bytes, name: str = "sales.csv") -> str:
+    with pytest.raises(UserError) as caught:
+        read(folder, content, name)
+    assert all(problem.remedy for problem in caught.value.problems)
+    return caught.value.problems[0].code
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", "~", "^"])
+def test_any_delimiter_is_found(tmp_path: Path, delimiter: str) -> None:
+    source = read(tmp_path, "\n".join(delimiter.join(row) for row in TABLE))
+    assert source.columns == tuple(TABLE[0])
+    assert texts(source) == TABLE[1:]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+def test_names_with_accents_survive_every_encoding(tmp_path: Path, encoding: str) -> None:
+    text = "Produkt;Preis;Menge\nCrème brûlée;1,50;3\nMüsli;2,25;4\n" * 1
+    source = read(tmp_path, text.encode(encoding))
+    assert texts(source) == [["Crème brûlée", "1,50", "3"], ["Müsli", "2,25", "4"]]
+    assert source.columns == ("Produkt", "Preis", "Menge")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_of_every_system_are_line_ends(tmp_path: Path, end: str) -> None:
+    assert texts(read(tmp_path, end.join(",".join(row) for row in TABLE))) == TABLE[1:]
+
+
+def test_codes_are_text_as_spelt(tmp_path: Path) -> None:
+    names = ["007", "1e5", "NA", "None", "true", "nan", "1.0", " x ", "-", "=A1"]
+    source = read_rows(tmp_path, [f"{name},2024-01-01,1,1" for name in names])
+    assert [row[0] for row in texts(source)] == names
+
+
+def test_quoted_cells_may_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -> None:
+    source = read(tmp_path, 'product,price,units\n"a, ""b""\nc",1,2\nd,3,4\n')
+    assert texts(source) == [['a, "b"\nc', "1", "2"], ["d", "3", "4"]]
+
+
+def test_a_quote_that_is_never_closed_is_a_letter(tmp_path: Path) -> None:
+    source = read(tmp_path, 'product,price,units\n5" pan,1,2\n"open,3,4\n')
+    assert source.rows_read == 2
+
+
+def test_ragged_rows_are_left_out_and_counted(tmp_path: Path) -> None:
+    source = read_rows(tmp_path, [*GOOD, "C,2024-01-01,1", "D,2024-01-01,1,2,3"])
+    assert source.rows_read == 6
+    assert source.left_out == {RAGGED: 2}
+    assert [note.code for note in source.notes] == ["ragged-rows"]
+    assert source.notes[0].rows == 2 and source.notes[0].examples
+
+
+def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    source = read(tmp_path, "product,price,price,,units\nA,1,2,3,4\n")
+    assert source.columns == ("product", "price", "price (2)", "column 4", "units")
+    assert {note.code for note in source.notes} == {"duplicate-columns", "unnamed-columns"}
+
+
+def test_a_separator_line_of_excel_is_obeyed(tmp_path: Path) -> None:
+    assert read(tmp_path, "sep=;\nproduct;price;units\nA;1,5;2\n").columns == ("product", "price", "units")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "file-empty"),
+        (b"\n\n  \n", "file-empty"),
+        (b"\xef\xbb\xbf", "file-empty"),
+        (b"product,price,units\n", "no-rows"),
+        (b"product,price\nA,1\n", "too-few-columns"),
+        (b"words", "too-few-columns"),
+        (b"1,2.5,3\n4,5,6\n", "no-header"),
+        (b"product,price,units\nA,1\nB,2\nC,3,4\n", "ragged-file"),
+        (b"\x00\x01\x02" * 100, "not-a-table"),
+        (b"%PDF-1.4\n\x01\x02\x03\x04\x05\x06\x0e\x0f\x10\x11", "not-a-table"),
+        (b"\x1f\x8b\x08\x00rest", "packed"),
+        (b"PAR1 and nothing else", "parquet-unreadable"),
+        (b"PK\x03\x04 and nothing else", "workbook-unreadable"),
+        (b"\xd0\xcf\x11\xe0 and nothing else", "workbook-unreadable"),
+    ],
+)
+def test_what_is_no_table_is_a_stated_problem(tmp_path: Path, content: bytes, code: str) -> None:
+    assert problem_of(tmp_path, content) == code
+
+
+def test_ten_thousand_columns_are_refused(tmp_path: Path) -> None:
+    names = ",".join(f"w{i}" for i in range(10_000))
+    assert problem_of(tmp_path, f"{names}\n{names}\n") == "too-many-columns"
+
+
+def test_a_line_of_a_hundred_megabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    with path.open("wb") as file:
+        file.write(b"product,price,units\n")
+        for _ in range(100):
+            file.write(b"x" * (1 << 20))
+    with pytest.raises(UserError) as caught:
+        read_source(path)
+    assert caught.value.problems[0].code == "endless-line"
+
+
+def test_limits_of_the_installation_hold(tmp_path: Path) -> None:
+    path = write(tmp_path, "\n".join([HEADER, *GOOD]))
+    for limits, code in ((Settings(max_rows=3), "too-many-rows"), (Settings(max_columns=3), "too-many-columns")):
+        with pytest.raises(UserError) as caught:
+            read_source(path, settings=limits)
+        assert caught.value.problems[0].code == code
+
+
+def test_parquet_keeps_types_and_texts(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "product": ["007", "1e5", None],
+            "price": [1.5, 2.5, 3.5],
+            "units": pd.array([1, None, 2**60 + 1], dtype="Int64"),
+            "week": pd.to_datetime(["2024-01-01", "2024-01-08", "2024-01-15"]),
+            "list": [[1], [2], [3]],
+        }
+    )
+    path = tmp_path / "sales.parquet"
+    frame.to_parquet(path)
+    source = read_source(path)
+    assert source.columns == ("product", "price", "units", "week")
+    assert source.frame["product"].astype(str).tolist() == ["007", "1e5", ""]
+    assert source.frame["units"].astype(str).tolist() == ["1", "", str(2**60 + 1)]
+    assert [note.code for note in source.notes] == ["nested-columns"]
+
+
+def workbook(rows: list[list[object]]) -> bytes:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def test_a_workbook_is_read_by_type(tmp_path: Path) -> None:
+    day = pd.Timestamp("2024-01-01").to_pydatetime()
+    content = workbook([["product", "week", "price", "units"], ["007", day, 1.5, 3], [8, day, 2, None]])
+    source = read(tmp_path, content, "sales.xlsx")
+    assert source.frame["product"].astype(str).tolist() == ["007", "8"]
+    assert source.frame["week"].tolist() == [pd.Timestamp(day)] * 2
+    assert source.frame["price"].tolist() == [1.5, 2.0]
+    assert source.frame["units"].isna().tolist() == [False, True]
+
+
+def test_an_empty_workbook_is_a_stated_problem(tmp_path: Path) -> None:
+    assert problem_of(tmp_path, workbook([]), "empty.xlsx") == "file-empty"
+    assert problem_of(tmp_path, workbook([["product", "price", "units"]]), "header.xlsx") == "no-rows"
+
+
+def bomb(sheet: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("xl/worksheets/sheet1.xml", sheet)
+    return buffer.getvalue()
+
+
+def test_a_workbook_that_unfolds_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.data.workbook.MAX_UNFOLDED_BYTES", 20 << 20)
+    content = bomb(b"0" * (40 << 20))
+    assert len(content) < 1 << 20
+    assert problem_of(tmp_path, content, "bomb.xlsx") == "workbook-too-big"
+
+
+def test_a_workbook_with_a_cell_at_the_far_end_is_refused(tmp_path: Path) -> None:
+    content = bomb(b'<sheetData><row r="1"><c r="A1"/></row><row r="1048576"><c r="XFD1048576"/></row></sheetData>')
+    assert problem_of(tmp_path, content, "far.xlsx") == "workbook-too-big"
+
+
+def test_a_zip_that_is_no_workbook_is_a_stated_problem(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("sales.csv", "product,price,units")
+    assert problem_of(tmp_path, buffer.getvalue(), "sales.zip") == "not-a-workbook"
+
+
+def test_a_missing_file_is_a_stated_problem(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        read_source(tmp_path / "none.csv")
+    assert caught.value.problems[0].code == "file-missing"
+
+
+def test_names_of_files_are_shown_without_folders_and_control_characters() -> None:
+    assert display_name("../../etc/pass\x00wd\n") == "passwd"
+    assert display_name("C:\\data\\sales.csv") == "sales.csv"
+    assert display_name("\n") == "unnamed"
+    assert len(display_name("x" * 500)) == 120
+
+
+def test_the_name_of_the_content_is_its_sha256(tmp_path: Path) -> None:
+    first = read(tmp_path, "\n".join([HEADER, *GOOD]), "a.csv")
+    second = read(tmp_path, "\n".join([HEADER, *GOOD]), "b.csv")
+    assert first.sha256 == second.sha256
+    assert first.size == len("\n".join([HEADER, *GOOD]))
+
+
+@FUZZ
+@given(st.binary(max_size=400))
+def test_any_bytes_are_a_table_or_a_stated_problem(tmp_path: Path, content: bytes) -> None:
+    try:
+        source = read(tmp_path, content)
+    except UserError as error:
+        assert all(problem.what and problem.remedy for problem in error.problems)
+    else:
+        assert source.rows_read >= len(source.frame) > 0
+
+
+@FUZZ
+@given(st.text(alphabet='ab1,;\t|"\n\r .-é\u2028', max_size=300))
+def test_any_text_is_a_table_or_a_stated_problem(tmp_path: Path, content: str) -> None:
+    try:
+        source = read(tmp_path, content)
+    except UserError as error:
+        assert all(problem.what and problem.remedy for problem in error.problems)
+    else:
+        assert len(source.frame.columns) >= 3
+
+
+PLAIN_CELLS = st.text(
+    st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters='",;|\t'), min_size=1, max_size=8
+)
+
+
+@FUZZ
+@given(st.lists(st.tuples(PLAIN_CELLS, PLAIN_CELLS, PLAIN_CELLS), min_size=1, max_size=20))
+def test_cells_come_back_as_they_were_written(tmp_path: Path, rows: list[tuple[str, str, str]]) -> None:
+    source = read(tmp_path, "\n".join(["product,price,units", *(",".join(row) for row in rows)]) + "\n")
+    assert texts(source) == [list(row) for row in rows]
