@@ -1,0 +1,63 @@
+"""Ask the run manager to do something from a button, and keep its refusal for the page to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from core.errors import UserError
+from core.inference.plan import FitPlan
+from core.runs.requests import RunRequest
+from pages.components.access import owner, viewer
+from pages.components.address import work_on
+from pages.components.problems import show_problems
+from pages.components.services import manager
+from pages.components.session import roles_in_use, workspace
+
+REFUSED = "refused"
+FORWARD = "forward"
+
+
+def attempt(action: Callable[..., Any], *given: Any) -> None:
+    """Call `action(*given, viewer)`; what it refuses is shown by `show_refusal`. Made for `on_click`."""
+    try:
+        action(*given, viewer())
+    except UserError as error:
+        st.session_state[REFUSED] = error.problems
+
+
+def show_refusal() -> None:
+    """What the last button was refused, once."""
+    if problems := st.session_state.pop(REFUSED, ()):
+        show_problems(problems)
+
+
+def start(plan: FitPlan, forward: bool = False) -> str:
+    """Queue a fit of the data set in use and make it the run in use. `forward`: open its elasticities when it ends.
+
+    Raises UserError where it cannot be queued.
+    """
+    now = workspace()
+    request = RunRequest(
+        now.dataset, roles_in_use(), now.choices, plan, pinned=now.pinned, owner=owner(), shared=not owner()
+    )
+    run_id = manager().submit(request)
+    work_on(run=run_id)
+    st.session_state[FORWARD] = run_id if forward else ""
+    return run_id
+
+
+@st.dialog("Discard this run?")
+def confirm_discard(run_id: str, name: str) -> None:
+    """Ask before a run and everything it found is deleted."""
+    st.markdown(f"**{name}** and everything it has found so far will be deleted. There is no way back.")
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button("Keep it", key="keep"):
+            st.rerun()
+        if st.button("Discard", key="discard-confirmed", type="primary", icon=":material/delete:"):
+            attempt(manager().discard, run_id)
+            if workspace().run == run_id:
+                work_on(run="")
+            st.rerun()

@@ -1,0 +1,139 @@
+"""What a run learned, picture by picture: against the truth, by category, by product, and how far pooling moved it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from core.posterior.checks import PredictiveChecks, predictive_checks
+from core.posterior.posterior import Posterior
+from core.posterior.recovery import Recovery, recovery
+from core.report.comparison import truth_in_order
+from core.report.figures import caterpillar, coverage_chart, forest, shrinkage_view, truth_scatter, z_histogram
+from core.report.wording import share
+from pages.components.elastable import product_picker
+from pages.components.errors import guard
+from pages.components.pictures import show_chart, theme
+from pages.components.product import show_product
+from pages.components.services import market, posterior, table, truth
+
+FEW = 4
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run's result as the pictures need it."""
+
+    run_id: str
+    name: str
+    posterior: Posterior
+    table: pd.DataFrame
+    truth: Float[np.ndarray, "row"] | None
+    """True elasticities in the order of `table`; None for real data."""
+
+    @property
+    def products(self) -> pd.DataFrame:
+        return self.table[self.table["level"] == "product"]
+
+    def truth_of(self, level: str) -> Float[np.ndarray, "member"]:
+        assert self.truth is not None
+        return self.truth[(self.table["level"] == level).to_numpy()]
+
+
+def found_by(run_id: str, name: str, dataset: str, mass: float) -> Found:
+    """The result of a run with intervals of `mass`."""
+    rows = table(run_id, mass)
+    known = truth(dataset)
+    return Found(run_id, name, posterior(run_id, mass), rows, None if known is None else truth_in_order(rows, known))
+
+
+def show_pictures(found: Found) -> None:
+    """One picture at a time, chosen by its question."""
+    views: dict[str, Callable[[Found], None]] = {
+        "By category": _categories,
+        "All products": _products,
+        "Pooling": _pooling,
+        "Does the model fit?": _checks,
+    }
+    if found.truth is not None:
+        views = {"Against the truth": _against_truth, **views}
+    chosen = st.segmented_control(
+        "Picture", list(views), default=next(iter(views)), required=True, key="picture", label_visibility="collapsed"
+    )
+    views.get(chosen, _categories)(found)
+
+
+def show_table(found: Found) -> None:
+    """The table of products, and under it the product whose row is chosen; answers without redrawing the pictures."""
+    st.fragment(guard(_table))(found)
+
+
+def _table(found: Found) -> None:
+    st.subheader("Products", anchor=False)
+    st.caption("Choose a row to see the product: its observations, its demand curve, and what its category adds.")
+    name = product_picker(found.table, found.posterior.mass, found.name)
+    if name:
+        show_product(found.posterior, market(found.run_id), found.table, name)
+
+
+def _against_truth(found: Found) -> None:
+    levels = [recovery(found.posterior, level, found.truth_of(level)) for level in ("product", "category")]
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        show_chart(truth_scatter(found.products, found.truth_of("product"), theme()), "against-truth")
+    with right:
+        _recovered(levels, found.posterior.mass)
+        show_chart(z_histogram(levels[0], theme()), "z-scores")
+
+
+def _recovered(levels: list[Recovery], mass: float) -> None:
+    *errors, covered = st.columns(3, gap="small")
+    for cell, level, plural in zip(errors, levels, ("products", "categories"), strict=True):
+        with cell:
+            st.metric(
+                f"Error, {plural}", f"{level.rmse:.2f}", border=True,
+                help="Root mean square distance of the estimates from the true elasticities.",
+            )  # fmt: skip
+    with covered:
+        inside = levels[0].coverage.get(mass, float("nan"))
+        st.metric(
+            f"Inside {share(mass)}", share(inside), border=True,
+            help="Share of products whose interval holds the truth; it should be what the interval promises.",
+        )  # fmt: skip
+
+
+def _categories(found: Found) -> None:
+    names = found.table.loc[found.table["level"] == "category", "category"]
+    known = None
+    if found.truth is not None:
+        known = dict(zip(names, found.truth_of("category"), strict=True)) | {"": float(found.truth_of("global")[0])}
+    show_chart(forest(found.table, found.posterior.mass, theme(), known), "by-category")
+
+
+def _products(found: Found) -> None:
+    show_chart(caterpillar(found.products, found.posterior.mass, theme()), "all-products")
+
+
+def _pooling(found: Found) -> None:
+    show_chart(shrinkage_view(found.products, theme()), "pooling")
+
+
+def _checks(found: Found) -> None:
+    checks = _checked(found.run_id, found.posterior.mass, found.posterior)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**Could the model have made these data?**")
+        st.markdown("\n".join(f"- {line}" for line in checks.sentences))
+        st.caption(f"{checks.n_cells:,} observations against {checks.n_replicates:,} replicated data sets.")
+    with right:
+        show_chart(coverage_chart(checks.coverage, "observations", theme()), "predictive-coverage")
+
+
+@st.cache_resource(max_entries=FEW, show_spinner="Replicating the data from the model")
+def _checked(run_id: str, mass: float, _posterior: Posterior) -> PredictiveChecks:
+    return predictive_checks(_posterior, market(run_id).panel)

@@ -1,0 +1,68 @@
+"""One product: what was observed, the demand curve the model draws through it, and what its category adds."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from core.posterior.curve import demand_curve, observations_of, product_code
+from core.posterior.densities import product_densities
+from core.posterior.posterior import Posterior
+from core.posterior.seasons import period_effects
+from core.posterior.verdicts import VERDICTS
+from core.report.figures import demand_figure, density_figure, period_effects_figure
+from core.report.wording import elasticity, plural, share
+from core.runs.prepare import Prepared
+from pages.components.pictures import show_chart, theme
+from pages.components.text import escaped
+
+
+def show_product(posterior: Posterior, market: Prepared, table: pd.DataFrame, name: str) -> None:
+    """Its elasticity in words, then curve and posterior side by side, then its category's periods."""
+    code = product_code(posterior.labels, name)
+    row = table[(table["level"] == "product") & (table["product"] == name)].iloc[0]
+    with st.container(border=True):
+        st.markdown(f"#### {escaped(name)} — {elasticity(row['mean'], row['lower'], row['upper'])}")
+        st.markdown(_words(row))
+        left, right = st.columns([3, 2], gap="medium")
+        with left:
+            seen = observations_of(market.panel, posterior.labels, code)
+            curve = demand_curve(posterior, market.panel, code)
+            labels = posterior.labels
+            show_chart(demand_figure(seen, curve, name, labels.periods, labels.stores, theme()), "demand-curve")
+        with right:
+            densities = product_densities(posterior, code)
+            show_chart(density_figure(densities, name, row["category"], theme()), "product-posterior")
+        _periods(posterior, code, row["category"])
+
+
+def _words(row: pd.Series) -> str:
+    own = (
+        f"Its own {plural(int(row['n_obs']), 'row')} alone would say {elasticity(row['own_estimate'])}; "
+        f"pooling moved that {share(row['shrinkage'])} of the way to its category."
+        if pd.notna(row["own_estimate"]) and pd.notna(row["shrinkage"])
+        else f"Its own {plural(int(row['n_obs']), 'row')} alone say nothing definite; the category speaks."
+    )
+    verdict = VERDICTS[row["verdict"]]
+    return (
+        f"**{verdict.label}.** {verdict.sentence} Elastic with {share(row['prob_elastic'])} probability. {own} "
+        f"{_what_would_help(row)}"
+    )
+
+
+def _what_would_help(row: pd.Series) -> str:
+    """What would change our mind."""
+    if row["verdict"] == "no variation":
+        return "A single deliberate price change would tell more than all its rows so far."
+    if row["verdict"] == "uncertain":
+        return "More or larger price changes would narrow the interval fastest."
+    return ""
+
+
+def _periods(posterior: Posterior, code: int, category: str) -> None:
+    effects = period_effects(posterior, int(posterior.category_of_product[code]))
+    if effects is None:
+        return
+    with st.expander(f"What periods did to {category}", icon=":material/calendar_month:", on_change="rerun") as opened:
+        if opened.open:
+            show_chart(period_effects_figure(effects, category, theme()), "period-effects")

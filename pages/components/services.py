@@ -1,0 +1,148 @@
+"""Reach the services of core from a page; slow answers are kept, under the ids that decide them and with a bound."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pandas as pd
+import streamlit as st
+
+from core.data.encoding import encode
+from core.data.overview import Overview, overview
+from core.data.roles import Roles, guess_roles
+from core.data.source import Source
+from core.data.validation import Checked, Choices, validate
+from core.errors import UserError
+from core.inference.placement import available_placements
+from core.model.graph import model_graph
+from core.model.plan import ModelPlan
+from core.panel import Panel, PanelLabels
+from core.posterior.posterior import Posterior, at_mass
+from core.report.tables import elasticity_table
+from core.runs.datasets import DatasetStore
+from core.runs.manager import RunManager, get_manager
+from core.runs.prepare import Prepared
+from core.runs.requests import RunResult
+from core.runs.snapshots import RunSnapshot
+from core.settings import Settings, load_settings
+from pages.components.access import viewer
+
+FEW = 3
+"""Data sets or results kept in memory at a time, for all tabs together."""
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """Limits and paths of this installation."""
+    return load_settings()
+
+
+def manager() -> RunManager:
+    """The one run manager of this process; it outlives reruns, tabs and cleared caches."""
+    return get_manager(settings())
+
+
+def datasets() -> DatasetStore:
+    """The data sets of this installation."""
+    return manager().datasets
+
+
+@st.cache_resource(max_entries=FEW, show_spinner="Opening the data set")
+def source(dataset: str) -> Source:
+    """The file as it was read."""
+    return datasets().source(dataset)
+
+
+@st.cache_resource(max_entries=10, show_spinner=False)
+def guessed_roles(dataset: str) -> Roles:
+    """Which column plays which part, by names and contents."""
+    return guess_roles(source(dataset))
+
+
+@st.cache_resource(max_entries=FEW, show_spinner="Checking every row")
+def checked(dataset: str, roles: Roles, choices: Choices) -> Checked:
+    """The sales table and every problem found on the way to it."""
+    return validate(source(dataset), roles, choices)
+
+
+@st.cache_resource(max_entries=FEW, show_spinner="Looking over the data")
+def overview_of(dataset: str, roles: Roles, choices: Choices) -> Overview:
+    """Counts and price variation; only for data that passed the check."""
+    sales = checked(dataset, roles, choices).sales
+    assert sales is not None
+    return overview(sales)
+
+
+@st.cache_resource(max_entries=FEW, show_spinner="Arranging the data for the model")
+def panel_of(dataset: str, roles: Roles, choices: Choices) -> tuple[Panel, PanelLabels]:
+    """The arrays that the engines read; only for data that passed the check."""
+    sales = checked(dataset, roles, choices).sales
+    assert sales is not None
+    return encode(sales)
+
+
+def result(run_id: str) -> RunResult:
+    """What a run found; the manager keeps the last few in memory."""
+    return manager().result(run_id, viewer())
+
+
+def market(run_id: str) -> Prepared:
+    """Sales, panel and labels that a run read."""
+    return manager().market(run_id, viewer())
+
+
+def snapshot(run_id: str) -> RunSnapshot:
+    """The run at this moment."""
+    return manager().snapshot(run_id, viewer())
+
+
+def still_there(run_id: str) -> bool:
+    """Whether the run in the address exists and may be seen by who asks."""
+    if not run_id:
+        return False
+    try:
+        snapshot(run_id)
+    except UserError:
+        return False
+    return True
+
+
+def posterior(run_id: str, mass: float) -> Posterior:
+    """A run's posterior with intervals of `mass`. Raises UserError where the run is not there for who asks."""
+    run = snapshot(run_id)
+    return _posterior(run_id, run.steps_done, mass, viewer())
+
+
+def table(run_id: str, mass: float) -> pd.DataFrame:
+    """A run's table of elasticities. Kept for all tabs: read it, never change it."""
+    run = snapshot(run_id)
+    return _table(run_id, run.steps_done, mass, viewer())
+
+
+@st.cache_resource(max_entries=FEW, show_spinner="Summarising the draws")
+def _posterior(run_id: str, steps: int, mass: float, viewer: str | None) -> Posterior:
+    # `steps` is part of the key: a run that went further has another result.
+    return at_mass(manager().result(run_id, viewer).posterior, mass)
+
+
+@st.cache_resource(max_entries=FEW, show_spinner=False)
+def _table(run_id: str, steps: int, mass: float, viewer: str | None) -> pd.DataFrame:
+    return elasticity_table(_posterior(run_id, steps, mass, viewer))
+
+
+@st.cache_resource(max_entries=FEW, show_spinner=False)
+def truth(dataset: str) -> pd.DataFrame | None:
+    """The true elasticities of a simulated market; None for real data."""
+    return datasets().truth(dataset)
+
+
+@st.cache_resource(max_entries=10, show_spinner="Drawing the model")
+def model_source(dataset: str, roles: Roles, choices: Choices, model: ModelPlan) -> str:
+    """Graphviz source of the model as it would be fitted to the data set."""
+    return model_graph(panel_of(dataset, roles, choices)[0], model)
+
+
+@st.cache_resource(max_entries=1, show_spinner="Looking for devices")
+def placements() -> dict[str, str]:
+    """Device modes with the reason why one is not available, or ''. Starts JAX, once for the process."""
+    return available_placements()
