@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from core.errors import Problem, UserError
 from core.runs.files import disk_errors, folder_bytes, shown_name, write_whole
+from core.runs.snapshots import RunState
 from core.runs.store import RunStore
 from core.runs.values import from_text, to_text
 from core.settings import Settings
@@ -63,6 +64,7 @@ class DatasetStore:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (dataset, told["name"], *source.frame.shape, int(source.size), time.time(), owner, to_text(told)),
             )
+            db.execute("INSERT OR IGNORE INTO dataset_owners (dataset, owner) VALUES (?, ?)", (dataset, owner))
         return dataset
 
     def source(self, dataset: str) -> Source:
@@ -80,24 +82,27 @@ class DatasetStore:
         path = self._path(dataset, "truth")
         return self._frame(path) if path.exists() else None
 
-    def info(self, dataset: str) -> DatasetInfo:
-        """What the list shows of one. Raises UserError when there is none of that id."""
-        for found in self._select("WHERE id = ?", dataset):
+    def info(self, dataset: str, viewer: str | None = None) -> DatasetInfo:
+        """What the list shows of one. Raises UserError when there is none of that id that `viewer` may see."""
+        for found in self._select(viewer, "AND id = :id", id=dataset):
             return found
         raise _unknown(dataset)
 
-    def list(self) -> tuple[DatasetInfo, ...]:
-        """Every data set, latest first."""
-        return tuple(self._select("ORDER BY rowid DESC"))
+    def list(self, viewer: str | None = None) -> tuple[DatasetInfo, ...]:
+        """Every data set that `viewer` may see, latest first: their own, those of nobody, those of runs they see."""
+        return tuple(self._select(viewer))
 
     def delete(self, dataset: str) -> None:
         """Remove a data set that no run needs. Raises UserError naming how many do."""
         with self._store.connection() as db:
-            runs = db.execute("SELECT COUNT(*) AS n FROM runs WHERE dataset_id = ?", (dataset,)).fetchone()["n"]
+            runs = db.execute(
+                "SELECT COUNT(*) AS n FROM runs WHERE dataset_id = ? AND state != ?", (dataset, RunState.DISCARDED)
+            ).fetchone()["n"]
             if runs:
                 raise UserError(
                     Problem("dataset-in-use", f"{runs} runs use this data set", "Delete them first.", where="data")
                 )
+            db.execute("DELETE FROM dataset_owners WHERE dataset = ?", (dataset,))
             db.execute("DELETE FROM datasets WHERE id = ?", (dataset,))
         for path in (self._path(dataset), self._path(dataset, "truth")):
             path.unlink(missing_ok=True)
@@ -115,10 +120,11 @@ class DatasetStore:
                 )
             )
 
-    def _select(self, clause: str, *given: str) -> Iterator[DatasetInfo]:
-        columns = "id, name, rows, columns, bytes, created, owner"
+    def _select(self, viewer: str | None, clause: str = "", **given: str) -> Iterator[DatasetInfo]:
+        seen = "1" if viewer is None else SEEN
+        query = f"SELECT {COLUMNS} FROM datasets WHERE {seen} {clause} ORDER BY rowid DESC"
         with self._store.connection() as db:
-            found = db.execute(f"SELECT {columns} FROM datasets {clause}", given).fetchall()
+            found = db.execute(query, {"viewer": viewer, **given}).fetchall()
         return (DatasetInfo(*row) for row in found)
 
     def _path(self, dataset: str, kind: str = "data") -> Path:
@@ -133,6 +139,11 @@ class DatasetStore:
 
 
 DIGITS = 64
+COLUMNS = "id, name, rows, columns, bytes, created, owner"
+SEEN = """(
+    EXISTS (SELECT 1 FROM dataset_owners AS o WHERE o.dataset = datasets.id AND o.owner IN ('', :viewer))
+    OR EXISTS (SELECT 1 FROM runs AS r WHERE r.dataset_id = datasets.id AND (r.shared OR r.owner IN ('', :viewer)))
+)"""
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:

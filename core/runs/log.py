@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import traceback
+from _thread import get_ident
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 LARGEST = 5_000_000
@@ -42,6 +46,30 @@ class EventLog:
     def _turn_over(self) -> None:
         if self._path.exists() and self._path.stat().st_size > LARGEST:
             self._path.replace(self._path.with_suffix(".old"))
+
+
+class _Listener(logging.Handler):
+    """Writes what one thread of ours logs with a traceback: an engine ends in an outcome and logs why."""
+
+    def __init__(self, log: EventLog, run_id: str):
+        super().__init__(logging.WARNING)
+        self._log, self._run_id, self._thread = log, run_id, get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.thread == self._thread and record.exc_info and record.exc_info[1] is not None:
+            self._log.failure(self._run_id, record.exc_info[1])
+
+
+@contextmanager
+def failures_logged(log: EventLog, run_id: str) -> Iterator[None]:
+    """Put errors that an engine catches in this thread into the log of events."""
+    listener = _Listener(log, run_id)
+    logger = logging.getLogger("core")
+    logger.addHandler(listener)
+    try:
+        yield
+    finally:
+        logger.removeHandler(listener)
 
 
 def _places(error: BaseException) -> list[str]:

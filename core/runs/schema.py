@@ -29,6 +29,10 @@ MIGRATIONS = (
     ALTER TABLE runs ADD COLUMN shared INTEGER NOT NULL DEFAULT 1;
     ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT '';
     """,
+    """
+    CREATE TABLE dataset_owners (dataset TEXT NOT NULL, owner TEXT NOT NULL, PRIMARY KEY (dataset, owner));
+    INSERT INTO dataset_owners (dataset, owner) SELECT id, owner FROM datasets;
+    """,
 )
 """Step i leads from version i to version i + 1. Steps are only ever added."""
 

@@ -13,12 +13,13 @@ from core.environment import resident_bytes
 from core.errors import UserError
 from core.inference import engines
 from core.inference.fit import Chunk, Ending, Fit, Timing, Watcher
+from core.inference.memory import refuse_if_too_big
 from core.posterior.posterior import Posterior, posterior_of
 from core.runs.checkpoints import Checkpoint, Checkpoints
 from core.runs.desk import Desk, Record
 from core.runs.feed import Feed
 from core.runs.files import write_whole
-from core.runs.guard import check_memory
+from core.runs.log import failures_logged
 from core.runs.prepare import Prepared, pinned_codes, prepare
 from core.runs.requests import RunResult
 from core.runs.snapshots import PHASES, RunState
@@ -35,7 +36,8 @@ def work(desk: Desk, row: RunRow) -> None:
     """Carry a claimed run to its end. Raises UserError only where that end cannot be put on record."""
     task = Task(desk, row)
     try:
-        task.do()
+        with failures_logged(desk.log, row.id):
+            task.do()
     except Left as left:
         task.leave(str(left))
     except UserError as bad:
@@ -66,8 +68,7 @@ class Task:
     def do(self) -> None:
         prepared = self._prepare()
         self._meet(prepared)
-        remark = check_memory(self.request.plan, prepared.panel, self.desk.settings)
-        self.feed.remark(*remark)
+        refuse_if_too_big(self.request.plan, prepared.panel)
         fit = self._fit(prepared)
         wish = self.record.wish()
         if self.trouble is not None:

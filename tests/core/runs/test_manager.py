@@ -1,5 +1,6 @@
 """The manager queues, runs, ends and shows runs; nothing it has said is lost."""
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -363,6 +364,37 @@ def test_one_data_set_is_kept_once_and_guards_its_runs(manager: RunManager, requ
         manager.datasets.delete(request_for.dataset_id)
     manager.datasets.delete(other)
     assert len(manager.datasets.list()) == 1
+
+
+def test_data_sets_are_seen_by_owners_and_by_those_who_see_their_runs(
+    manager: RunManager, request_for: RunRequest, source: Source
+):
+    other = small_source(seed=1)
+    private = manager.datasets.add(other, owner="ann")
+    assert [info.id for info in manager.datasets.list("ann")] == [private, source.sha256]
+    assert [info.id for info in manager.datasets.list("bob")] == [source.sha256]
+    with pytest.raises(UserError, match="no data set"):
+        manager.datasets.info(private, "bob")
+    run_id = manager.submit(replace(request_for, dataset_id=private, owner="ann"))
+    assert manager.datasets.info(private, "bob").name == "small market"
+    manager.share(run_id, False)
+    assert [info.id for info in manager.datasets.list("bob")] == [source.sha256]
+    manager.datasets.add(other, owner="bob")
+    assert manager.datasets.info(private, "bob").id == private, "both uploaded the same file"
+    finish(manager, run_id)
+
+
+def test_what_an_engine_catches_is_logged_too(manager: RunManager, walk: Walk, request_for: RunRequest):
+    def burst(step: int) -> None:
+        try:
+            raise ValueError("secret")
+        except ValueError:
+            logging.getLogger("core.inference.test").exception("an engine failed")
+
+    walk.after_chunk = burst
+    run_id = manager.submit(request_for)
+    finish(manager, run_id)
+    assert any(f"run={run_id} event=raised kind=ValueError" in line for line in manager.log.tail(100))
 
 
 def test_there_is_one_manager_for_a_folder(settings: Settings, monkeypatch: pytest.MonkeyPatch):
