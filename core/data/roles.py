@@ -102,9 +102,9 @@ ROLES: Mapping[str, Role] = {
             False,
             (
                 r"category|kategorie|categorie|categoria",
-                r"(product|item)[ ]?(category|group|class|type|family)([ ](name|id|code))?|category (name|id|code)|cat",
-                r"department|dept|warengruppe|segment|family|class|group|division|section|subcategory|commodity",
-                r".*category.*|.*department.*|.*gruppe",
+                r"(product|item) ?(category|group|class|type|family)( (name|id|code))?|cat(egory)? (name|id|code)|cat",
+                r"(department|dept)( id| no| nr| name)?|warengruppe|segment|family|class|group|division|section",
+                r"subcategory|commodity|.*category.*|.*department.*|.*gruppe",
             ),
         ),
         Role(
