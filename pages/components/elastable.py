@@ -15,7 +15,7 @@ from core.runs.files import file_name
 
 ROWS = 50
 """Rows on screen at a time."""
-HEIGHT = 420
+HEIGHT = 330
 ALL = "All"
 PAGE = "page-of-table"
 SORTS = {
@@ -58,21 +58,18 @@ def _filters(products: pd.DataFrame) -> Filters:
     sorts = [key for key in SORTS if key in products]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         search = st.text_input(
-            "Search", type="search", key="find", placeholder="Product or category", live="300ms", width=260
+            "Search", type="search", key="find", placeholder="Product or category", live="300ms", width=230
         )
-        category = st.selectbox("Category", categories, key="of-category", width=200)
-        verdict = st.selectbox("Verdict", list(verdicts), format_func=verdicts.__getitem__, key="of-verdict", width=170)
-        sort = st.selectbox("Sorted by", sorts, format_func=SORTS.__getitem__, key="sorted-by", width=170)
-        order = st.segmented_control(
-            "Order", ["Ascending", "Descending"], default="Ascending", required=True, key="order",
-            label_visibility="collapsed",
-        )  # fmt: skip
+        category = st.selectbox("Category", categories, key="of-category", width=180)
+        verdict = st.selectbox("Verdict", list(verdicts), format_func=verdicts.__getitem__, key="of-verdict", width=160)
+        sort = st.selectbox("Sorted by", sorts, format_func=SORTS.__getitem__, key="sorted-by", width=160)
+        falling = st.toggle("Largest first", key="falling")
     return Filters(
         search or "",
         None if category == ALL else category,
         None if verdict == ALL else verdict,
         sort,
-        order == "Ascending",
+        not falling,
     )
 
 
@@ -90,7 +87,7 @@ def _rows(shown: TablePage, mass: float) -> str:
     selected = st.dataframe(
         displayed(shown.rows, mass), height=min(HEIGHT, 38 + 35 * len(shown.rows)), hide_index=True,
         column_config=columns(mass), on_select="rerun", selection_mode="single-row", key="elasticities",
-        alt=f"Elasticities of {plural(shown.matched, 'product')}, {ROWS} to a page",
+        placeholder="–", alt=f"Elasticities of {plural(shown.matched, 'product')}, {ROWS} to a page",
     )  # fmt: skip
     rows = [row for row in selected["selection"]["rows"] if row < len(shown.rows)]
     return str(shown.rows["product"].iloc[rows[0]]) if rows else ""
@@ -104,6 +101,7 @@ def displayed(rows: pd.DataFrame, mass: float) -> pd.DataFrame:
     frame = rows[[name for name in kept if name in rows]].copy()
     frame.insert(3, "interval", interval)
     frame.insert(4, "verdict", rows["verdict"].map(verdicts))
+    frame["shrinkage"] *= 100
     return frame
 
 
@@ -123,7 +121,7 @@ def columns(mass: float) -> dict[str, object]:
         "n_obs": number("Rows", format="localized", help="Observations of this product."),
         "price_sd": number("Price variation", format="%.3f", help="Sd of log price: 0.1 is about 10 %."),
         "own_estimate": number("Own data", format="%.2f", help="What the product's own rows alone would say."),
-        "shrinkage": number("Shrinkage", format="percent", help="How far pooling moved it from there to its category."),
+        "shrinkage": number("Shrinkage", format="%.0f %%", help="How far pooling moved it from there to its category."),
         "k_hat": number("k-hat", format="%.2f", help="Below 0.7 the approximation of this product can be trusted."),
     }  # fmt: skip
 

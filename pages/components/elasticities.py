@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from core.posterior.checks import PredictiveChecks, predictive_checks
 from core.posterior.posterior import Posterior
-from core.posterior.recovery import Recovery, recovery
+from core.posterior.recovery import recovery
 from core.report.comparison import truth_in_order
 from core.report.figures import caterpillar, coverage_chart, forest, shrinkage_view, truth_scatter, z_histogram
 from core.report.wording import share
@@ -82,29 +82,29 @@ def _table(found: Found) -> None:
 
 
 def _against_truth(found: Found) -> None:
-    levels = [recovery(found.posterior, level, found.truth_of(level)) for level in ("product", "category")]
+    products, categories = (
+        recovery(found.posterior, level, found.truth_of(level)) for level in ("product", "category")
+    )
+    scatter = truth_scatter(found.products, found.truth_of("product"), theme())
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        show_chart(truth_scatter(found.products, found.truth_of("product"), theme()), "against-truth")
+        show_chart(scatter, "against-truth")
     with right:
-        _recovered(levels, found.posterior.mass)
-        show_chart(z_histogram(levels[0], theme()), "z-scores")
+        _recovered(products.rmse, categories.rmse, float(scatter.data["inside"].mean()), found.posterior.mass)
+        show_chart(z_histogram(products, theme()), "z-scores")
 
 
-def _recovered(levels: list[Recovery], mass: float) -> None:
-    *errors, covered = st.columns(3, gap="small")
-    for cell, level, plural in zip(errors, levels, ("products", "categories"), strict=True):
-        with cell:
-            st.metric(
-                f"Error, {plural}", f"{level.rmse:.2f}", border=True,
-                help="Root mean square distance of the estimates from the true elasticities.",
-            )  # fmt: skip
-    with covered:
-        inside = levels[0].coverage.get(mass, float("nan"))
-        st.metric(
-            f"Inside {share(mass)}", share(inside), border=True,
-            help="Share of products whose interval holds the truth; it should be what the interval promises.",
-        )  # fmt: skip
+def _recovered(products: float, categories: float, inside: float, mass: float) -> None:
+    """Typical errors and the share of intervals that hold the truth, beside what they promise."""
+    plain = {"delta_color": "off", "delta_arrow": "off", "border": True}
+    rmse = "Root mean square distance of the estimates from the true elasticities."
+    first, second, third = st.columns(3, gap="small")
+    first.metric("Products", f"{products:.2f}", "typical error", help=rmse, **plain)
+    second.metric("Categories", f"{categories:.2f}", "typical error", help=rmse, **plain)
+    third.metric(
+        "Truth inside", share(inside), f"of {share(mass)}", **plain,
+        help="Share of products whose interval holds the truth, and the share it promises.",
+    )  # fmt: skip
 
 
 def _categories(found: Found) -> None:

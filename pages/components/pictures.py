@@ -20,16 +20,16 @@ def theme() -> Theme:
 def show_chart(chart: Chart, key: str) -> None:
     """The figure, its message, and its data. `key` names the chart on its page."""
     st.plotly_chart(chart.figure, theme=None, key=f"{key}-{theme()}", alt=chart.alt, config=PLOTLY)
-    words, data = st.columns([5, 1], vertical_alignment="center")
-    words.caption(chart.alt)
-    with data, st.popover("Data", icon=":material/table:", type="tertiary"):
-        st.dataframe(chart.data.head(MOST_ROWS), hide_index=True, alt="The numbers of the chart", key=f"{key}-data")
-        if len(chart.data) > MOST_ROWS:
-            st.caption(f"The first {MOST_ROWS:,} of {len(chart.data):,} rows; the download holds all.")
-        st.download_button(
-            "Download CSV", lambda: to_csv(chart.data), f"{key}.csv", "text/csv", key=f"{key}-csv",
-            icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center", wrap=False):
+        st.caption(chart.alt, width="stretch")
+        with st.popover("Data", icon=":material/table:", type="tertiary"):
+            st.dataframe(chart.data.head(MOST_ROWS), hide_index=True, alt="The numbers of the chart", key=f"{key}-data")
+            if len(chart.data) > MOST_ROWS:
+                st.caption(f"The first {MOST_ROWS:,} of {len(chart.data):,} rows; the download holds all.")
+            st.download_button(
+                "Download CSV", lambda: to_csv(chart.data), f"{key}.csv", "text/csv", key=f"{key}-csv",
+                icon=":material/download:", on_click="ignore",
+            )  # fmt: skip
 
 
 PLOTLY = {"displaylogo": False, "displayModeBar": "hover", "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
