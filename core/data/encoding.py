@@ -59,30 +59,30 @@ def encode(sales: SalesTable, layout: Layout = "auto") -> tuple[Panel, PanelLabe
     Raises ValueError when a product has two categories or a cell occurs twice: validation leaves neither.
     """
     frame = sales.frame
-    product, products = _codes(frame["product"])
-    category, categories = _codes(frame["category"]) if "category" in frame else (np.zeros_like(product), None)
-    store, stores = _codes(frame["store"]) if "store" in frame else (np.zeros_like(product), None)
+    product = _Names.of(frame["product"])
+    category = _Names.of(frame["category"]) if "category" in frame else None
+    store = _Names.of(frame["store"]) if "store" in frame else None
     period, periods = _period_codes(frame["period"]) if "period" in frame else (None, ())
-    category_of_product = _category_of_product(product, category, len(products))
-    order = np.argsort(category_of_product, kind="stable")
+    category_of_name = _category_of_name(product, category)
+    order = sorted(product.order, key=lambda code: category_of_name[code])
     cells = Cells(
-        product=np.argsort(order)[product],
-        store=store,
+        product=_ranks(order, len(product.texts))[product.codes],
+        store=store.ranks() if store is not None else np.zeros(len(frame), np.int32),
         period=period,
         log_price=np.log(frame["price"].to_numpy(np.float64)),
         units=frame["units"].to_numpy(np.float64),
         covariates=_covariates(frame, sales.covariates),
-        category_of_product=category_of_product[order],
-        n_categories=len(categories) if categories is not None else 1,
+        category_of_product=category_of_name[order],
+        n_categories=len(category.order) if category is not None else 1,
         n_periods=len(periods),
     )
     panel, statistics = panel_of_cells(cells, layout)
     return panel, labels_of(
         panel,
         statistics,
-        products=tuple(products[p] for p in order),
-        categories=tuple(categories) if categories is not None else (ONE_CATEGORY,),
-        stores=tuple(stores) if stores is not None else (),
+        products=tuple(product.texts[code] for code in order),
+        categories=category.ordered if category is not None else (ONE_CATEGORY,),
+        stores=store.ordered if store is not None else (),
         periods=periods,
         covariates=sales.covariates,
     )
@@ -120,13 +120,16 @@ def panel_of_cells(cells: Cells, layout: Layout = "auto") -> tuple[Panel, CellSt
     n_obs = np.bincount(series)
     reference = np.bincount(series, cells.log_price) / n_obs
     x = cells.log_price - reference[series]
-    x[np.abs(x) < SAME_PRICE] = 0.0
+    squares = np.bincount(series, x * x)
+    constant = squares < n_obs * SAME_PRICE**2
+    if constant.any():
+        x[constant[series]] = squares[constant] = 0.0
     z = _centred(cells.covariates)
     place = _Placement.of(cells, series, product_of_series, n_obs, layout)
     shape = (place.n_rows, place.n_slots)
     arrays: dict[str, Any] = {
         "log_price": place.lay(x, shape),
-        "weight": place.lay(np.ones_like(x), shape),
+        "weight": place.lay(1.0, shape),
         "units": place.lay(cells.units, shape),
         "covariates": np.stack([place.lay(column, shape) for column in z]) if len(z) else np.zeros((0, *shape), "f4"),
         "period": place.lay(cells.period, shape, np.int32) if place.packed and cells.period is not None else None,
@@ -144,7 +147,15 @@ def panel_of_cells(cells: Cells, layout: Layout = "auto") -> tuple[Panel, CellSt
         "shards": 1,
     }
     panel = Panel(sums=sum_units(**arrays), **arrays, **others)
-    return panel, _statistics(cells, series, x, n_obs, store_of_series)
+    n_products = cells.category_of_product.size
+    per_product = np.bincount(product_of_series, n_obs, n_products)
+    statistics = CellStatistics(
+        store_of_series=store_of_series,
+        n_obs=per_product.astype(np.int64),
+        price_sd=np.sqrt(np.bincount(product_of_series, squares, n_products) / np.maximum(per_product, 1)),
+        mean_units=np.bincount(series, cells.units) / n_obs,
+    )
+    return panel, statistics
 
 
 @dataclass(frozen=True)
@@ -161,7 +172,7 @@ class _Placement:
     def n_rows(self) -> int:
         return self.series_of_row.size
 
-    def lay(self, values: np.ndarray, shape: tuple[int, int], dtype: type = np.float32) -> np.ndarray:
+    def lay(self, values: np.ndarray | float, shape: tuple[int, int], dtype: type = np.float32) -> np.ndarray:
         laid: np.ndarray = np.zeros(shape[0] * shape[1], dtype)
         laid[self.position] = values
         return laid.reshape(shape)
@@ -170,21 +181,21 @@ class _Placement:
     def of(
         cls, cells: Cells, series: np.ndarray, product_of_series: np.ndarray, n_obs: np.ndarray, layout: Layout
     ) -> _Placement:
-        start = np.cumsum(n_obs) - n_obs
-        rank = np.arange(series.size) - start[series]
         packed = cells.period is not None and _packs(layout, n_obs, cells.n_periods)
-        if cells.period is not None and not packed:
-            width, slot = cells.n_periods, cells.period
-        else:
-            width = int(n_obs.max()) if packed else strip_width(n_obs)
-            slot = rank % width
-        strips = -(-n_obs // width) if cells.period is None else np.ones_like(n_obs)
-        first_strip = np.cumsum(strips) - strips
-        strip = first_strip[series] + (rank // width if cells.period is None else 0)
+        dense = cells.period is not None and not packed
+        width = cells.n_periods if dense else int(n_obs.max()) if packed else strip_width(n_obs)
+        strips = np.ones_like(n_obs) if packed or dense else -(-n_obs // width)
         series_of_strip = np.repeat(np.arange(n_obs.size), strips)
         category_of_strip = cells.category_of_product[product_of_series[series_of_strip]]
         row_of_strip, series_of_row, category_of_block = _blocks(series_of_strip, category_of_strip, cells.n_categories)
-        return cls(row_of_strip[strip] * width + slot, series_of_row, category_of_block, width, packed)
+        first_slot = row_of_strip[np.cumsum(strips) - strips] * width
+        if dense:
+            position = first_slot[series]
+            position += cells.period
+        else:
+            start = np.cumsum(n_obs) - n_obs
+            position = np.arange(series.size) + (first_slot - start)[series]
+        return cls(position, series_of_row, category_of_block, width, packed)
 
 
 def _packs(layout: Layout, n_obs: np.ndarray, n_periods: int) -> bool:
@@ -224,11 +235,15 @@ def _blocks(
 def _sorted(cells: Cells) -> Cells:
     """Cells by (product, store, period); replicates by their own numbers, so that the file's order does not matter."""
     n_stores = int(cells.store.max()) + 1
-    key = cells.product.astype(np.int64) * n_stores + cells.store
+    key = cells.product.astype(np.int64)
+    if n_stores > 1:
+        key *= n_stores
+        key += cells.store
     if cells.period is None:
         order = np.lexsort((*cells.covariates[::-1], cells.units, cells.log_price, key))
     else:
-        key = key * cells.n_periods + cells.period
+        key *= cells.n_periods
+        key += cells.period
         if bool((key[1:] > key[:-1]).all()):
             return cells
         order = np.argsort(key, kind="stable")
@@ -248,8 +263,8 @@ def _sorted(cells: Cells) -> Cells:
 def _series(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Series of each sorted cell; product and store of each series."""
     new = np.ones(cells.product.size, bool)
-    new[1:] = (np.diff(cells.product) != 0) | (np.diff(cells.store) != 0)
-    return np.cumsum(new) - 1, cells.product[new], cells.store[new]
+    new[1:] = (cells.product[1:] != cells.product[:-1]) | (cells.store[1:] != cells.store[:-1])
+    return np.cumsum(new, dtype=np.int64) - 1, cells.product[new], cells.store[new]
 
 
 def _centred(covariates: Float[np.ndarray, "covariate cell"]) -> Float[np.ndarray, "covariate cell"]:
@@ -260,31 +275,40 @@ def _centred(covariates: Float[np.ndarray, "covariate cell"]) -> Float[np.ndarra
     return np.where(indicator, covariates, covariates - covariates.mean(axis=1, keepdims=True))
 
 
-def _statistics(
-    cells: Cells, series: np.ndarray, x: np.ndarray, n_obs: np.ndarray, store_of_series: np.ndarray
-) -> CellStatistics:
-    per_product = np.bincount(cells.product, minlength=cells.category_of_product.size)
-    squares = np.bincount(cells.product, x * x, minlength=per_product.size)
-    return CellStatistics(
-        store_of_series=store_of_series,
-        n_obs=per_product,
-        price_sd=np.sqrt(squares / np.maximum(per_product, 1)),
-        mean_units=np.bincount(series, cells.units) / n_obs,
-    )
+@dataclass(frozen=True)
+class _Names:
+    """A column of names as codes, and the natural order of those that occur."""
+
+    codes: Int[np.ndarray, "row"]
+    texts: list[str]
+    order: list[int]
+    """Codes that occur, in natural order of their texts."""
+
+    @classmethod
+    def of(cls, column: pd.Series) -> _Names:
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes, texts = column.cat.codes.to_numpy(), [str(name) for name in column.cat.categories]
+        else:
+            codes, unique = pd.factorize(column.astype(str))
+            texts = [str(name) for name in unique]
+        present = np.zeros(len(texts), bool)
+        present[codes] = True
+        order = sorted(np.flatnonzero(present).tolist(), key=lambda code: natural_key(texts[code]))
+        return cls(codes, texts, order)
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        return tuple(self.texts[code] for code in self.order)
+
+    def ranks(self) -> Int[np.ndarray, "row"]:
+        """Each row's place in the natural order."""
+        return _ranks(self.order, len(self.texts))[self.codes]
 
 
-def _codes(column: pd.Series) -> tuple[Int[np.ndarray, "row"], list[str]]:
-    """Codes in the natural order of the names that occur, and those names."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        codes, names = column.cat.codes.to_numpy(), [str(name) for name in column.cat.categories]
-    else:
-        codes, unique = pd.factorize(column.astype(str))
-        names = [str(name) for name in unique]
-    present = np.bincount(codes, minlength=len(names)) > 0
-    order = sorted(np.flatnonzero(present).tolist(), key=lambda code: natural_key(names[code]))
-    rank = np.zeros(len(names), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[codes], [names[code] for code in order]
+def _ranks(order: list[int], n_texts: int) -> Int[np.ndarray, "text"]:
+    ranks = np.zeros(n_texts, np.int32)
+    ranks[order] = np.arange(len(order))
+    return ranks
 
 
 def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
@@ -298,23 +322,31 @@ def _period_codes(column: pd.Series) -> tuple[Int[np.ndarray, "row"], tuple[str,
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, names = _ordered_category(column)
         return codes, names
-    values, codes = np.unique(column.to_numpy("datetime64[s]"), return_inverse=True)
+    codes, values = pd.factorize(column.to_numpy("datetime64[s]"))
+    order = np.argsort(values)
+    values = values[order]
     whole_days = bool((values == values.astype("datetime64[D]")).all())
-    return codes, tuple(np.datetime_as_string(values, unit="D" if whole_days else "s").tolist())
+    names = np.datetime_as_string(values, unit="D" if whole_days else "s").tolist()
+    return _ranks(order.tolist(), len(values))[codes], tuple(names)
 
 
 def _ordered_category(column: pd.Series) -> tuple[Int[np.ndarray, "row"], tuple[str, ...]]:
     codes = column.cat.codes.to_numpy()
     present = np.flatnonzero(np.bincount(codes, minlength=len(column.cat.categories)) > 0)
-    return np.searchsorted(present, codes), tuple(str(name) for name in column.cat.categories[present])
+    return _ranks(present.tolist(), len(column.cat.categories))[codes], tuple(
+        str(name) for name in column.cat.categories[present]
+    )
 
 
-def _category_of_product(product: np.ndarray, category: np.ndarray, n_products: int) -> Int[np.ndarray, "product"]:
-    of_product = np.zeros(n_products, np.int64)
-    of_product[product] = category
-    if not np.array_equal(of_product[product], category):
+def _category_of_name(product: _Names, category: _Names | None) -> Int[np.ndarray, "text"]:
+    """Rank of the category of each product text."""
+    of_product = np.zeros(len(product.texts), np.int64)
+    if category is None:
+        return of_product
+    of_product[product.codes] = category.codes
+    if not np.array_equal(of_product[product.codes], category.codes):
         raise ValueError("a product belongs to two categories")
-    return of_product
+    return _ranks(category.order, len(category.texts))[of_product]
 
 
 def _covariates(frame: pd.DataFrame, names: tuple[str, ...]) -> Float[np.ndarray, "covariate cell"]:
