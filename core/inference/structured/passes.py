@@ -1,0 +1,289 @@
+"""The two passes of an iteration over a panel's blocks: `couple` (curvatures to the shared blocks' Schur complements)
+and `move` (a step of the shared unknowns to new leaves, new variances of log demand and new curvatures).
+
+Cells are float32, sums float64. Each pass holds one block's temporaries at a time and reads or writes one curvature
+per cell, the only panel-sized state.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from core.inference.structured.blocks import Blocks
+from core.inference.structured.columns import Columns
+from core.inference.structured.eliminate import (
+    Leaves,
+    Precisions,
+    eliminate,
+    of_product,
+    of_series,
+    pick,
+    spread,
+    to_product,
+    to_series,
+)
+
+LARGEST_STEP = 2.0
+"""Most that one iteration moves a level or an elasticity: exp(2) is sevenfold demand."""
+
+
+class Position(NamedTuple):
+    """Leaves' means and the curvature they gave, with the data's scores there; all by block."""
+
+    elasticity: Float[Any, "block product"]
+    level: Float[Any, "block series"]
+    curvature: Float[Any, "block row slot"]
+    score_elasticity: Float[Any, "block product"]
+    """Sum over a product's cells of E[d log p / d eta] x."""
+    score_level: Float[Any, "block series"]
+
+
+class Coupling(NamedTuple):
+    """What `couple` finds: Schur complement to subtract and score per category, reduced scores of the leaves."""
+
+    schur: Float[Any, "category column column"]
+    score: Float[Any, "category column"]
+    log_det: Float[Any, ""]
+    rest_level: Float[Any, "block series"]
+    rest_elasticity: Float[Any, "block product"]
+
+
+class Shared(NamedTuple):
+    """Sums over a category's cells by shared column, and over the market's leaves."""
+
+    score: Float[Any, "category column"]
+    time: Float[Any, "category period"]
+    time_covariate: Float[Any, "category period covariate"]
+    covariate: Float[Any, "category covariate covariate"]
+    rest: Float[Any, "category"]
+    """Expected log likelihood, its linear part apart."""
+    dispersion: Float[Any, "category 3"]
+    spread: Float[Any, "2"]
+    """E[(value - parent)^2], summed over products and over series."""
+    wobble: Float[Any, "2"]
+    """Variance of those sums' terms, summed: what learning a scale does not know for lack of data."""
+    change: Float[Any, ""]
+    """Largest step of an elasticity, in its own sd."""
+
+
+def couple(
+    columns: Columns, blocks: Blocks, prior: Precisions, position: Position, shared: Float[Array, "category column"]
+) -> Coupling:
+    """Eliminate all leaves at the position's curvature; scores are of the whole log posterior given `shared`."""
+
+    def body(carry: Any, at: tuple[Blocks, Position]) -> tuple[Any, Any]:
+        block, here = at
+        leaves = eliminate(columns, block, here.curvature, prior, jnp.float64)
+        own = shared[block.category]
+        gap, distance = _gaps(columns, block, here.elasticity, here.level, own)
+        series_pull = jnp.where(block.real_series, prior.series * distance, 0.0)
+        product_pull = jnp.where(block.real_product, prior.product * gap, 0.0)
+        rest_level = here.score_level - series_pull
+        rest = here.score_elasticity - product_pull
+        rest += to_product(block, series_pull * block.reference - leaves.xi * rest_level)
+        score = -(rest_level @ leaves.phi) - rest @ leaves.ell
+        score = score.at[columns.elasticity].add(jnp.sum(product_pull))
+        if columns.has_level:
+            score = score.at[columns.level].add(jnp.sum(series_pull))
+        rows = jnp.concatenate([leaves.phi, leaves.ell])
+        scaled = rows * jnp.concatenate([leaves.d, leaves.big_d])[:, None]
+        schur, scores, log_det = carry
+        log_det += jnp.sum(jnp.log(leaves.d)) + jnp.sum(jnp.log(leaves.big_d))
+        carry = schur.at[block.category].add(scaled.T @ rows), scores.at[block.category].add(score), log_det
+        return carry, (rest_level, rest)
+
+    n = shared.shape[0]
+    start = jnp.zeros((n, columns.size, columns.size)), jnp.zeros((n, columns.size)), jnp.zeros(())
+    (schur, score, log_det), (rest_level, rest) = jax.lax.scan(body, start, (blocks, position))
+    return Coupling(schur, score, log_det, rest_level, rest)
+
+
+class Step(NamedTuple):
+    """A step of the shared unknowns, and the leaves' own part of it already times the damping."""
+
+    shared: Float[Any, "category column"]
+    """Where it leads."""
+    change: Float[Any, "category column"]
+    covariance: Float[Any, "category column column"]
+    rest_level: Float[Any, "block series"]
+    rest_elasticity: Float[Any, "block product"]
+
+
+def move(
+    columns: Columns, moments: Any, blocks: Blocks, prior: Precisions, position: Position, step: Step, log_phi: Any
+) -> tuple[Position, Float[Array, "block product"], Shared]:
+    """Take a step, and take the moments of every cell there. Returns the position, the variance of each elasticity
+    and the sums over categories."""
+    covariance = step.covariance.astype(jnp.float32)
+
+    def body(carry: Shared, at: Any) -> tuple[Shared, Any]:
+        block, here, rest_level, rest = at
+        own = block.category
+        leaves = eliminate(columns, block, here.curvature, prior, jnp.float32)
+        elasticity, level, change = _advance(block, leaves, here, rest_level, rest, step.change[own])
+        reach = reaches(columns, block, leaves, covariance[own])
+        mean = predictor(columns, block, elasticity, level, step.shared[own])
+        phi = log_phi[own].astype(jnp.float32)
+        found = moments(mean, reach.variance, block.units, block.weight, phi)
+        spread_of, wobble = _spreads(columns, block, elasticity, level, step.shared[own], reach)
+        sums = _category_sums(columns, block, found)
+        relative = jnp.where(block.real_product, jnp.abs(change) / jnp.sqrt(reach.elasticity), 0.0)
+        by_category = jax.tree.map(lambda total, part: total.at[own].add(part), carry[:6], sums)
+        totals = carry.spread + spread_of, carry.wobble + wobble, jnp.maximum(carry.change, jnp.max(relative))
+        there = Position(
+            elasticity,
+            level,
+            found.curvature,
+            to_product(block, to_series(block, jnp.sum(found.score * block.x, axis=1, dtype=jnp.float64))),
+            to_series(block, jnp.sum(found.score, axis=1, dtype=jnp.float64)),
+        )
+        return Shared._make((*by_category, *totals)), (there, reach.elasticity)
+
+    start = _no_sums(columns, step.shared.shape[0])
+    rests = step.rest_level, step.rest_elasticity
+    total, (there, variance) = jax.lax.scan(body, start, (blocks, position, *rests))
+    return there, variance, total
+
+
+class Reaches(NamedTuple):
+    """Variances under the approximate posterior, of one block."""
+
+    variance: Float[Array, "row slot"]
+    """Of log demand."""
+    elasticity: Float[Array, "product"]
+    gap: Float[Array, "product"]
+    """Of an elasticity's distance from its category's."""
+    distance: Float[Array, "series"]
+    """Of a level's distance from its parent."""
+
+
+def reaches(columns: Columns, block: Blocks, leaves: Leaves, covariance: Float[Array, "column column"]) -> Reaches:
+    """Variances through the arrow: 1/d + (x - xi)^2 / D + c' Cov(u) c, with c = column - phi - (x - xi) ell."""
+    e, big = columns.elasticity, leaves.big_d
+    v_phi, v_ell = leaves.phi @ covariance, leaves.ell @ covariance
+    of_phi = jnp.sum(v_phi * leaves.phi, axis=1)
+    of_ell = jnp.sum(v_ell * leaves.ell, axis=1)
+    both = jnp.sum(leaves.phi * of_product(block, v_ell), axis=1)
+    elasticity = 1.0 / big + of_ell
+    gap = elasticity + 2 * v_ell[:, e] + covariance[e, e]
+    turn = leaves.xi + block.reference
+    distance = 1.0 / leaves.d + turn**2 * of_product(block, elasticity) + of_phi - 2 * turn * both
+    if columns.has_level:
+        level = columns.level
+        distance += covariance[level, level] - 2 * turn * of_product(block, v_ell)[:, level] + 2 * v_phi[:, level]
+    return Reaches(
+        _cell_variance(columns, block, leaves, covariance, v_phi, v_ell, of_phi, both, elasticity),
+        elasticity, gap, distance,
+    )  # fmt: skip
+
+
+def _cell_variance(
+    columns: Columns, block: Blocks, leaves: Leaves, covariance: Array,
+    v_phi: Array, v_ell: Array, of_phi: Array, both: Array, elasticity: Array,
+) -> Float[Array, "row slot"]:  # fmt: skip
+    def by_row(values: Array) -> Array:
+        return of_series(block, values.astype(jnp.float32))
+
+    t = columns.periods
+    x = block.x - by_row(leaves.xi)[:, None]
+    on_product = of_series(block, of_product(block, v_ell))
+    variance = by_row(1.0 / leaves.d + of_phi)[:, None]
+    variance += x * (x * by_row(of_product(block, elasticity))[:, None] + 2 * by_row(both)[:, None])
+    if t:
+        own = jnp.diagonal(covariance)[None, :t]
+        variance += pick(block, own - 2 * v_phi[:, :t]) - 2 * x * pick(block, on_product[:, :t])
+    for k in range(columns.covariates):
+        at = columns.first_covariate + k
+        slope = -2 * by_row(v_phi[:, at])[:, None] - 2 * x * on_product[:, at : at + 1]
+        if t:
+            slope += 2 * pick(block, covariance[at : at + 1, :t])
+        for j in range(columns.covariates):
+            slope += covariance[at, columns.first_covariate + j] * block.covariates[j]
+        variance += block.covariates[k] * slope
+    return jnp.maximum(variance, 0.0)
+
+
+def predictor(
+    columns: Columns, block: Blocks, elasticity: Array, level: Array, own: Float[Array, "column"]
+) -> Float[Array, "row slot"]:
+    """Mean log demand of a block's cells."""
+    slope = of_series(block, of_product(block, elasticity)).astype(jnp.float32)
+    mean = of_series(block, level).astype(jnp.float32)[:, None] + slope[:, None] * block.x
+    own = own.astype(jnp.float32)
+    if columns.periods:
+        mean += pick(block, own[None, : columns.periods])
+    for k in range(columns.covariates):
+        mean += own[columns.first_covariate + k] * block.covariates[k]
+    return mean
+
+
+def _gaps(columns: Columns, block: Blocks, elasticity: Array, level: Array, own: Array) -> tuple[Array, Array]:
+    """Distances of elasticities and levels from their parents."""
+    parent = own[columns.level] if columns.has_level else 0.0
+    return elasticity - own[columns.elasticity], level - block.reference * of_product(block, elasticity) - parent
+
+
+def _advance(
+    block: Blocks, leaves: Leaves, here: Position, rest_level: Array, rest: Array, change: Array
+) -> tuple[Array, Array, Array]:
+    """Means after the step, and the step of each elasticity."""
+    shared = change.astype(jnp.float32)
+    turn = jnp.clip(rest / leaves.big_d - leaves.ell @ shared, -LARGEST_STEP, LARGEST_STEP)
+    rise = rest_level / leaves.d - leaves.xi * of_product(block, turn) - leaves.phi @ shared
+    return here.elasticity + turn, here.level + jnp.clip(rise, -LARGEST_STEP, LARGEST_STEP), turn
+
+
+def _spreads(
+    columns: Columns, block: Blocks, elasticity: Array, level: Array, own: Array, reach: Reaches
+) -> tuple[Array, Array]:
+    gap, distance = _gaps(columns, block, elasticity, level, own)
+    totals, wobbles = [], []
+    for mean, variance, real in (
+        (gap, reach.gap, block.real_product),
+        (distance, reach.distance, block.real_series),
+    ):
+        totals.append(jnp.sum(jnp.where(real, mean**2 + variance, 0.0)))
+        wobbles.append(jnp.sum(jnp.where(real, 2 * variance**2 + 4 * variance * mean**2, 0.0)))
+    return jnp.stack(totals), jnp.stack(wobbles)
+
+
+def _category_sums(columns: Columns, block: Blocks, found: Any) -> tuple[Array, ...]:
+    def total(values: Array) -> Array:
+        return jnp.sum(values, dtype=jnp.float64)
+
+    def by_period(values: Array) -> Array:
+        if not columns.periods:
+            return jnp.zeros((0,))
+        return jnp.sum(spread(columns, block, values), axis=0, dtype=jnp.float64)
+
+    z, k = block.covariates, range(columns.covariates)
+    w = found.curvature
+    score = jnp.concatenate(
+        [
+            by_period(found.score),
+            jnp.zeros(columns.top - columns.covariates),
+            *([jnp.stack([total(found.score * z[i]) for i in k])] if columns.covariates else []),
+        ]
+    )
+    by_covariate = [by_period(w * z[i]) for i in k]
+    products = [[total(w * z[i] * z[j]) for j in k] for i in k]
+    dispersion = [total(part) for part in found.dispersion] or [jnp.zeros(())] * 3
+    return (
+        score,
+        by_period(w),
+        jnp.stack(by_covariate, axis=1) if columns.covariates else jnp.zeros((columns.periods, 0)),
+        jnp.array(products) if columns.covariates else jnp.zeros((0, 0)),
+        total(found.rest),
+        jnp.stack(dispersion),
+    )
+
+
+def _no_sums(columns: Columns, n: int) -> Shared:
+    t, k = columns.periods, columns.covariates
+    shapes = ((n, columns.size), (n, t), (n, t, k), (n, k, k), (n,), (n, 3), (2,), (2,), ())
+    return Shared._make(jnp.zeros(shape) for shape in shapes)
