@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from core.benchmark.options import BenchmarkOptions
+from core.benchmark.records import Record
 from core.errors import Problem, UserError
 from core.inference.plan import ARTICLE_SVI
 
@@ -158,3 +159,23 @@ CASES: Mapping[str, Callable[[BenchmarkOptions], Iterator[Cell]]] = {
     "scale": _scale,
 }
 """The cells of each case, by its name."""
+
+
+def blank(cell: Cell) -> Record:
+    """The record of a cell before anything is known but what it is."""
+    return Record(
+        case=cell.case,
+        variant=cell.variant,
+        placement=cell.placement,
+        devices=1,
+        loss=cell.loss,
+        particles=cell.particles,
+        guide=cell.guide,
+        n_products=cell.products,
+        n_obs=cell.n_obs,
+    )
+
+
+def not_run(cell: Cell, reason: str) -> Record:
+    """A cell that could not be measured: a row with its reason."""
+    return replace(blank(cell), success=False, error=reason)

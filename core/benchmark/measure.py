@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from core.benchmark import accuracy
-from core.benchmark.cases import Cell
+from core.benchmark.cases import Cell, blank, not_run
+from core.benchmark.measure_live import RUNS, measure_live
 from core.benchmark.memory import forget_peak, peak_bytes
 from core.benchmark.records import Record
 from core.benchmark.stopwatch import time_calls, time_fields
@@ -44,26 +45,6 @@ class Setting:
     """True product elasticities."""
     resident: int
     """Host memory held before the market was made, in bytes."""
-
-
-def blank(cell: Cell) -> Record:
-    """The record of a cell before anything is known but what it is."""
-    return Record(
-        case=cell.case,
-        variant=cell.variant,
-        placement=cell.placement,
-        devices=1,
-        loss=cell.loss,
-        particles=cell.particles,
-        guide=cell.guide,
-        n_products=cell.products,
-        n_obs=cell.n_obs,
-    )
-
-
-def not_run(cell: Cell, reason: str) -> Record:
-    """A cell that could not be measured: a row with its reason."""
-    return replace(blank(cell), success=False, error=reason)
 
 
 def measure(cell: Cell) -> Record:
@@ -276,5 +257,6 @@ METERS: Mapping[str, Callable[[Cell], Record]] = {
     "svi": _whole_fit,
     "svi-lowrank": _whole_fit,
     "nuts": _whole_fit,
+    **dict.fromkeys(RUNS, measure_live),
 }
 """How each variant is measured."""

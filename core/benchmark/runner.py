@@ -18,8 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.benchmark.cases import Cell, cells_of
-from core.benchmark.measure import not_run
+from core.benchmark.cases import Cell, cells_of, not_run
 from core.benchmark.options import BenchmarkOptions
 from core.benchmark.records import Record, Report, merge_rounds, read_report, record_from_dict, write_report
 from core.errors import UserError

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.benchmark.cases import CASES, Cell, cells_of
-from core.benchmark.measure import blank, not_run
+from core.benchmark.cases import CASES, Cell, blank, cells_of, not_run
 from core.benchmark.options import CASE_HELP, BenchmarkOptions
 from core.benchmark.runner import (
     Cancelled,
