@@ -68,6 +68,10 @@ class SviPlan:
         "cosine", "Schedule", "How the learning rate falls",
         choices={name: spec.help for name, spec in SCHEDULES.items()}, engines=("svi",), advanced=True,
     )  # fmt: skip
+    init_scale: float = declared(
+        0.1, "First width", "Sd that the guide gives every unknown at first", low=1e-4, high=10.0,
+        engines=("svi",), advanced=True,
+    )  # fmt: skip
     steps: int = declared(2_000, "Steps", "Optimiser steps", low=1, high=10_000_000, engines=("svi",))
     parameterisation: str = declared(
         "centred", "Parameterisation", "How effects are written for the guide",

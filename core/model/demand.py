@@ -28,8 +28,11 @@ ARTICLE_CLIP = (-4.0, 20.0)
 """Bounds of log demand in the article's model."""
 
 
-def demand(panel: Panel, plan: ModelPlan) -> None:
-    """The NumPyro model. Fillers of a sharded panel are masked: they add exactly 0 to the log density."""
+def demand(panel: Panel, plan: ModelPlan, fused: bool = True) -> None:
+    """The NumPyro model. Fillers of a divided panel are masked: they add exactly 0 to the log density.
+
+    `fused=False` is for second derivatives: see `log_likelihood`.
+    """
     elasticity = _elasticities(panel, plan)
     predictor = Predictor(
         level=_levels(panel, plan, elasticity),
@@ -39,7 +42,7 @@ def demand(panel: Panel, plan: ModelPlan) -> None:
         log_concentration=_concentrations(panel, plan),
     )
     clip = ARTICLE_CLIP if plan.preset == "article" else None
-    numpyro.factor("units", log_likelihood(predictor, panel, plan.likelihood, clip))
+    numpyro.factor("units", log_likelihood(predictor, panel, plan.likelihood, clip, fused))
 
 
 def site_names(panel: Panel, plan: ModelPlan) -> tuple[str, ...]:

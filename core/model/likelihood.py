@@ -41,13 +41,19 @@ class Predictor:
     log_concentration: Float[Array, "category"] | None
 
 
-def log_likelihood(predictor: Predictor, panel: Panel, likelihood: str, clip: Clip = None) -> Float[Array, ""]:
+def log_likelihood(
+    predictor: Predictor, panel: Panel, likelihood: str, clip: Clip = None, fused: bool = True
+) -> Float[Array, ""]:
     """Log likelihood of all units in nats; `likelihood` is 'poisson' or 'negbin', `clip` bounds log demand.
 
     Equals the sum over observed cells of numpyro's Poisson or NegativeBinomial2 log_prob. A panel with shards > 1 needs
-    a mesh with axis 'shard' in force (`jax.set_mesh`).
+    a mesh with axis 'shard' in force (`jax.set_mesh`). A panel without slots is a market without data: 0.
+    `fused=False` leaves gradients to JAX, slower, so that they can be differentiated again (one device).
     """
-    total = _cells(likelihood, clip, predictor, panel) + panel.sums.constant
+    if panel.n_slots == 0:
+        return jnp.float32(0)
+    cells = _cells if fused else _cells_plain
+    total = cells(likelihood, clip, predictor, panel) + panel.sums.constant
     if _by_sums(likelihood, clip):
         total += _shared_units(predictor, panel)
     if predictor.log_concentration is not None:
@@ -100,6 +106,10 @@ def _stirling_tail(z: Array) -> Array:
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _cells(likelihood: str, clip: Clip, predictor: Predictor, panel: Panel) -> Float[Array, ""]:
     return _pass(likelihood, clip)(predictor, panel)[0]
+
+
+def _cells_plain(likelihood: str, clip: Clip, predictor: Predictor, panel: Panel) -> Float[Array, ""]:
+    return _local_pass(likelihood, clip, predictor, panel)[0]
 
 
 def _cells_forward(likelihood: str, clip: Clip, predictor: Predictor, panel: Panel) -> tuple[Array, Predictor]:

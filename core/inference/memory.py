@@ -1,0 +1,141 @@
+"""Say what memory a fit will take before it starts, and refuse one that would not fit, with figures and a way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from core.environment import free_memory_bytes
+from core.errors import Problem, UserError
+from core.inference.guides import GUIDES
+from core.inference.plan import FitPlan
+from core.model import sites
+from core.model.demand import site_names
+from core.model.plan import ModelPlan
+from core.panel import Panel
+from core.settings import load_settings
+
+FLOAT = 4
+IAF_WEIGHTS = 3 * 3
+"""Square weight matrices of the inverse autoregressive flow: three flows of three layers."""
+BNAF_WEIGHTS = 2 * 8 + 8 * 8
+"""Square blocks of weights of the block neural flow with two hidden layers of 8 units per unknown."""
+WORK_PANELS = 3
+"""Panels of float32 that one step writes: log demand, its exponential, a product with the price."""
+OPTIMISER_COPIES = 3
+"""Gradient and two moments of Adam per parameter; the parameter itself is counted apart."""
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """Bytes by what they are for."""
+
+    data: int
+    """The panel and what one pass over it writes."""
+    parameters: int
+    optimiser: int
+    draws: int
+
+    @property
+    def total(self) -> int:
+        return self.data + self.parameters + self.optimiser + self.draws
+
+
+def unknowns_by_site(panel: Panel, plan: ModelPlan) -> dict[str, int]:
+    """Number of unknowns of each site."""
+    sizes = {
+        "category": panel.n_categories, "product": panel.n_products, "series": panel.n_series,
+        "period": panel.n_periods, "covariate": panel.n_covariates,
+    }  # fmt: skip
+
+    def size(name: str) -> int:
+        if name not in sites.SITES:
+            return 1
+        axes = sites.SITES[name].axes
+        if name == sites.TIME and plan.time_effects == "shared":
+            axes = ("period",)
+        return prod(sizes[axis] for axis in axes)
+
+    return {name: size(name) for name in site_names(panel, plan)}
+
+
+def estimate_memory(plan: FitPlan, panel: Panel) -> MemoryEstimate:
+    """What `plan` will take on `panel`, draws included, to within about a third."""
+    unknowns = sum(unknowns_by_site(panel, plan.model).values())
+    cells = panel.n_rows * panel.n_slots
+    data = panel.nbytes + WORK_PANELS * cells * FLOAT
+    draws = plan.draws * unknowns * FLOAT
+    if plan.engine != "svi":
+        return MemoryEstimate(data, 4 * unknowns * FLOAT, _shared_block(panel, plan.model), draws)
+    parameters = guide_parameters(plan.svi.guide, unknowns, plan.svi.rank) * FLOAT
+    return MemoryEstimate(data, parameters, OPTIMISER_COPIES * parameters, draws)
+
+
+def guide_parameters(guide: str, unknowns: int, rank: int) -> int:
+    """Number of parameters of a guide over `unknowns`; of the Laplace guide, its curvature."""
+    square = unknowns * unknowns
+    return {
+        "AutoNormal": 2 * unknowns,
+        "AutoDiagonalNormal": 2 * unknowns,
+        "AutoLowRankMultivariateNormal": (rank + 2) * unknowns,
+        "AutoMultivariateNormal": unknowns + square,
+        "AutoIAFNormal": IAF_WEIGHTS * square,
+        "AutoBNAFNormal": BNAF_WEIGHTS * square,
+        "AutoLaplaceApproximation": unknowns + 2 * square,
+        "AutoDelta": unknowns,
+    }[guide]
+
+
+def refuse_if_too_big(plan: FitPlan, panel: Panel, free_bytes: int | None = None) -> MemoryEstimate:
+    """The estimate; raises UserError with the figures and an alternative when it does not fit the free memory."""
+    estimate = estimate_memory(plan, panel)
+    free = free_memory_bytes() if free_bytes is None else free_bytes
+    allowed = int(load_settings().memory_share * free)
+    if estimate.total <= allowed:
+        return estimate
+    raise UserError(
+        Problem(
+            "memory",
+            f"this fit would take about {gigabytes(estimate.total)} ({_parts(estimate)}); {gigabytes(allowed)} of "
+            f"{gigabytes(free)} free memory may be used",
+            _way_out(plan, panel, estimate, allowed),
+            where="memory",
+        )
+    )
+
+
+def gigabytes(count: int) -> str:
+    """Bytes in words: '0.9 GB', or '12 MB' below a tenth of one."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.0f} MB"
+
+
+def _parts(estimate: MemoryEstimate) -> str:
+    parts = {
+        "data": estimate.data, "parameters": estimate.parameters, "optimiser": estimate.optimiser,
+        "draws": estimate.draws,
+    }  # fmt: skip
+    return ", ".join(f"{name} {gigabytes(count)}" for name, count in parts.items())
+
+
+def _way_out(plan: FitPlan, panel: Panel, estimate: MemoryEstimate, allowed: int) -> str:
+    unknowns = sum(unknowns_by_site(panel, plan.model).values())
+    if plan.engine == "svi" and GUIDES[plan.svi.guide].memory == "D^2":
+        low_rank = 4 * FLOAT * guide_parameters("AutoLowRankMultivariateNormal", unknowns, plan.svi.rank)
+        rest = estimate.data + estimate.draws
+        guide, needed = ("AutoLowRankMultivariateNormal", low_rank + rest)
+        if needed > allowed:
+            guide, needed = "AutoNormal", 8 * FLOAT * unknowns + rest
+        return (
+            f"{plan.svi.guide} grows with the square of {unknowns:,} unknowns: use {guide} (about {gigabytes(needed)}) "
+            "or the structured engine, which keeps the correlations that matter."
+        )
+    if estimate.draws > estimate.total // 2:
+        fewer = max(100, (allowed - (estimate.total - estimate.draws)) // (FLOAT * unknowns))
+        return f"Keep {min(fewer, plan.draws):,} draws instead of {plan.draws:,}."
+    return "Fit fewer products or periods, or use a machine with more memory."
+
+
+def _shared_block(panel: Panel, plan: ModelPlan) -> int:
+    """Bytes of the dense blocks of shared unknowns that the structured engine factorises."""
+    shared = 2 + panel.n_covariates + (panel.n_periods if plan.time_effects != "none" else 0)
+    return 3 * FLOAT * panel.n_categories * shared * shared

@@ -1,0 +1,156 @@
+"""Turn a plan and a panel's shape into NumPyro's SVI: model, guide, objective and optimiser, with its first state.
+
+What is set up here sees only the panel's small arrays: a guide keeps what it first saw for as long as it lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import PartitionSpec
+from numpyro import distributions as dist
+from numpyro import handlers
+from numpyro.infer import SVI, autoguide, init_to_value
+from numpyro.infer.reparam import LocScaleReparam
+from numpyro.primitives import Messenger
+
+from core.inference.guides import GUIDES, GuideOptions
+from core.inference.objectives import OBJECTIVES
+from core.inference.optimizers import OPTIMIZERS, SCHEDULES
+from core.inference.plan import FitPlan
+from core.inference.starts import DECENTRED, Start
+from core.model import sites
+from core.model.demand import demand
+from core.model.shards import AXIS
+from core.panel import Panel
+
+Model = Callable[[Panel], None]
+OWN_SITES = (sites.PRODUCT, sites.LEVEL_SERIES)
+"""Sites of which every device keeps its own part."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """An SVI ready to run: `svi.stable_update(state, panel)` is one step, `first` the state before any."""
+
+    svi: SVI
+    guide: autoguide.AutoGuide
+    small: Panel
+    """The market without its cells, for calls that want the model's argument and not its data."""
+    first: Any
+
+
+def build_program(plan: FitPlan, panel: Panel, start: Start) -> Program:
+    """Set up SVI for a divided panel (host or device arrays). Hold TRACING_LOCK: it runs the model once.
+
+    The guide's prototype is the market without its cells, except for the Laplace guide, whose curvature needs them.
+    """
+    model, svi_plan, small = model_of(plan), plan.svi, without_cells(panel)
+    curved = svi_plan.guide == "AutoLaplaceApproximation"
+    guide = GUIDES[svi_plan.guide].build(model_of(plan, fused=not curved), guide_options(plan, start))
+    objective = OBJECTIVES[svi_plan.loss].build(svi_plan.particles, svi_plan.alpha)
+    schedule = SCHEDULES[svi_plan.schedule].build(svi_plan.learning_rate, svi_plan.steps)
+    svi = SVI(model, _without_fillers(guide), OPTIMIZERS[svi_plan.optimizer].build(schedule), objective)
+    key = jax.random.PRNGKey(plan.seed)
+    with handlers.seed(rng_seed=0):
+        guide._setup_prototype(panel if curved else small)
+    first = svi.init(key, small, init_params=_widths(guide, start) or None)
+    return Program(svi, guide, small, first)
+
+
+def model_of(plan: FitPlan, fused: bool = True) -> Model:
+    """The demand model in the plan's parameterisation: NumPyro heeds only a reparam that wraps the model."""
+    model = partial(demand, plan=plan.model, fused=fused)
+    if plan.svi.parameterisation == "centred":
+        return model
+    return handlers.reparam(model, config={name: Decentred() for name in sites.POOLED})
+
+
+def guide_options(plan: FitPlan, start: Start) -> GuideOptions:
+    """Start and rank as a guide's builder takes them."""
+    values = {name: jnp.asarray(value) for name, value in start.loc.items()}
+    return GuideOptions(init_to_value(values=values), plan.svi.init_scale, plan.svi.rank)
+
+
+def without_cells(panel: Panel) -> Panel:
+    """The same market with no slots: every unknown, no data. Its likelihood is 0 and costs nothing."""
+    rows = panel.n_rows
+    nothing = np.zeros((rows, 0), np.float32)
+    return replace(
+        panel,
+        log_price=nothing,  # type: ignore[arg-type]
+        weight=nothing,  # type: ignore[arg-type]
+        units=nothing,  # type: ignore[arg-type]
+        covariates=np.zeros((panel.n_covariates, rows, 0), np.float32),  # type: ignore[arg-type]
+        period=None,
+    )
+
+
+def state_specs(state: Any) -> Any:
+    """A tree of PartitionSpecs like `state`: leaves of products and series are divided by their first axis."""
+
+    def spec(path: Any, leaf: Any) -> PartitionSpec:
+        name = jax.tree_util.keystr(path)
+        own = any(f"'{site}_" in name for site in OWN_SITES)
+        return PartitionSpec(AXIS) if own and np.ndim(leaf) else PartitionSpec()
+
+    return jax.tree_util.tree_map_with_path(spec, state)
+
+
+class Decentred(LocScaleReparam):
+    """Write a site as a standardised distance from its parent, masked as the site itself is."""
+
+    def __init__(self) -> None:
+        super().__init__(centered=0.0)
+
+    def __call__(self, name: str, fn: Any, obs: Any) -> Any:
+        if isinstance(fn, dist.MaskedDistribution):
+            with handlers.mask(mask=fn._mask):
+                return super().__call__(name, fn.base_dist, obs)
+        return super().__call__(name, fn, obs)
+
+
+class _Masked(Messenger):
+    """Leaves entries of named sites out of the density; in the guide, what the model's own masks do there."""
+
+    def __init__(self, masks: Mapping[str, Any]):
+        super().__init__(None)
+        self.masks = masks
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        if msg["type"] == "sample" and msg["name"] in self.masks:
+            msg["fn"] = msg["fn"].mask(self.masks[msg["name"]])
+
+
+def _without_fillers(guide: autoguide.AutoGuide) -> Callable[[Panel], Any]:
+    """The guide of a divided panel with its fillers masked; of a whole panel, the guide."""
+
+    def masked(panel: Panel) -> Any:
+        if panel.shards == 1:
+            return guide(panel)
+        real = {sites.PRODUCT: panel.real_product, sites.LEVEL_SERIES: panel.real_series}
+        with _Masked({name + end: mask for name, mask in real.items() for end in ("", DECENTRED)}):
+            return guide(panel)
+
+    return masked
+
+
+def _widths(guide: autoguide.AutoGuide, start: Start) -> dict[str, Any]:
+    """First values of the guide's scale parameters, as far as the start knows them and the guide has them."""
+    if not start.scale:
+        return {}
+    if isinstance(guide, autoguide.AutoNormal):
+        return {f"{name}_auto_scale": jnp.asarray(width) for name, width in start.scale.items()}
+    if isinstance(guide, autoguide.AutoDiagonalNormal | autoguide.AutoLowRankMultivariateNormal):
+        widths = [
+            jnp.broadcast_to(start.scale.get(name, guide._init_scale), jnp.shape(at)).ravel()
+            for name, at in guide._init_locs.items()
+        ]
+        return {"auto_scale": jnp.concatenate(widths)}
+    return {}
