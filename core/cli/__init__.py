@@ -14,6 +14,8 @@ COMMANDS = {
     "simulate": "Write a simulated market with known elasticities to a file.",
     "check": "Say how a sales file is understood, with every problem and its remedy.",
     "fit": "Fit a sales file; write its elasticities, posterior draws and manifest.",
+    "runs": "List, resume, export, compare and delete the runs that the dashboard shows.",
+    "benchmark": "Time the article's recipe and ours on the devices of this machine.",
 }
 """Each is a module of this package with `add_options(parser)` and `run(arguments) -> exit status`."""
 

@@ -1,20 +1,24 @@
-"""Fit a sales file and write its elasticities, posterior draws and manifest to a folder."""
+"""Fit a sales file; write its elasticities, posterior draws and manifest to a folder, or keep the run in the store."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from core.cli import sales
+from core.cli import sales, stored
 from core.cli.options import add_declared, gathered, settled
 from core.cli.problems import say_problems
-from core.cli.progress import Narrator
+from core.cli.progress import Narrator, interrupts
+from core.data.choices import Choices
 from core.data.encoding import encode
+from core.data.roles import Roles
 from core.data.sales import SalesTable
+from core.data.source import Source
 from core.errors import Problem, UserError
 from core.inference.engines import fit
 from core.inference.fit import Ending, Fit
@@ -24,6 +28,7 @@ from core.panel import Panel
 from core.posterior.posterior import Posterior, posterior_of
 from core.report import wording
 from core.report.results import write_result
+from core.runs.requests import RunRequest
 
 USABLE, UNUSABLE, INTERRUPTED = 0, 1, 130
 
@@ -31,13 +36,32 @@ USABLE, UNUSABLE, INTERRUPTED = 0, 1, 130
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The data, where to write, and every choice of the plan."""
     sales.add_options(parser)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="Folder for the results.")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="Folder for the results.")
+    parser.add_argument("--store", action="store_true", help="Keep the run in the store, where the dashboard shows it.")
+    parser.add_argument("--name", default="", help="Name of a stored run.")
+    parser.add_argument("--checkpoint-seconds", type=float, metavar="S", help="Time between two checkpoints, stored.")
     add_declared(parser.add_argument_group("what is fitted, and how"), FitPlan)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Fit and write. Exit status 1 when no posterior came of it, 130 when it was stopped and what there was is kept."""
-    plan, table = _read(arguments)
+    order = _read(arguments)
+    return _run_stored(arguments, order) if arguments.store else _run_here(arguments, order)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What was asked for, checked: it can be fitted."""
+
+    plan: FitPlan
+    source: Source
+    roles: Roles
+    choices: Choices
+    sales: SalesTable
+
+
+def _run_here(arguments: argparse.Namespace, order: Order) -> int:
+    plan, table = order.plan, order.sales
     panel, labels = encode(table)
     refuse_if_too_big(plan, panel)
     result = _fitted(plan, panel)
@@ -50,27 +74,46 @@ def run(arguments: argparse.Namespace) -> int:
     return INTERRUPTED if result.outcome.ending is Ending.STOPPED else USABLE
 
 
-def _read(arguments: argparse.Namespace) -> tuple[FitPlan, SalesTable]:
+def _run_stored(arguments: argparse.Namespace, order: Order) -> int:
+    with stored.manager() as runs:
+        request = RunRequest(
+            dataset_id=runs.datasets.add(order.source),
+            roles=order.roles,
+            choices=order.choices,
+            plan=order.plan,
+            name=arguments.name,
+            checkpoint_seconds=arguments.checkpoint_seconds,
+        )
+        run_id = runs.submit(request)
+        print(run_id, flush=True)
+        status = stored.follow(runs, run_id)
+        if arguments.out and status != UNUSABLE:
+            stored.export(runs, run_id, arguments.out)
+    return status
+
+
+def _read(arguments: argparse.Namespace) -> Order:
     """The plan and the sales. Raises UserError with every problem of both."""
     problems: list[Problem] = []
     with gathered(problems):
         plan = settled(arguments, FitPlan, partial(plan_with, FitPlan()))
     with gathered(problems):
-        _refuse_a_file(arguments.out)
+        _check_out(arguments)
     with gathered(problems):
-        found = sales.checked(*sales.read(arguments))
+        source, roles, choices = sales.read(arguments)
+        found = sales.checked(source, roles, choices)
         table = sales.usable(found)
     if problems:
         raise UserError(problems)
     say_problems(found.problems)
-    return plan, table
+    return Order(plan, source, roles, choices, table)
 
 
 def _fitted(plan: FitPlan, panel: Panel) -> Fit:
     total = {"svi": plan.svi.steps, "nuts": plan.nuts.chains * (plan.nuts.warmup + plan.nuts.samples)}
     narrator = Narrator(total.get(plan.engine, 0), int(np.asarray(panel.weight).sum()))
-    with narrator.stop_on_interrupt():
-        result = fit(plan, panel, narrator.watcher())
+    with interrupts() as asked:
+        result = fit(plan, panel, narrator.watcher(lambda: bool(asked)))
     narrator.close()
     return result
 
@@ -86,6 +129,9 @@ def _summary(posterior: Posterior, result: Fit, folder: Path) -> str:
     )
 
 
-def _refuse_a_file(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise UserError(Problem("out-is-a-file", f"{folder} is a file", "Name a folder for --out.", where="--out"))
+def _check_out(arguments: argparse.Namespace) -> None:
+    folder = arguments.out
+    if folder is None and not arguments.store:
+        raise UserError(Problem("no-out", "There is nowhere to write to", "Name a folder, or --store.", where="--out"))
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise UserError(Problem("out-is-a-file", f"{folder} is a file", "Name a folder.", where="--out"))

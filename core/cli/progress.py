@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TextIO
@@ -13,6 +13,23 @@ from typing import TextIO
 from core.inference.fit import Chunk, Watcher
 
 SECONDS_BETWEEN_LINES = 5.0
+
+
+@contextmanager
+def interrupts() -> Iterator[list[int]]:
+    """Collect a first Ctrl-C instead of dying of it, so that work can be stopped and kept; a second interrupts."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Narrator:
@@ -23,12 +40,11 @@ class Narrator:
         self.n_obs = max(n_obs, 1)
         self.stream = stream or sys.stderr
         self.live = self.stream.isatty()
-        self.stopping = False
         self._started = self._last = time.monotonic()
 
-    def watcher(self) -> Watcher:
+    def watcher(self, should_stop: Callable[[], bool]) -> Watcher:
         """The watcher to hand to a fit."""
-        return Watcher(on_phase=self.phase, on_chunk=self.chunk, should_stop=lambda: self.stopping)
+        return Watcher(on_phase=self.phase, on_chunk=self.chunk, should_stop=should_stop)
 
     def phase(self, name: str) -> None:
         self._write(name, renew=False)
@@ -45,21 +61,6 @@ class Narrator:
         """End a line that renews itself."""
         if self.live:
             print(file=self.stream)
-
-    @contextmanager
-    def stop_on_interrupt(self) -> Iterator[None]:
-        """The first Ctrl-C asks the fit to stop and keep what it has; the second interrupts."""
-
-        def ask(number: int, frame: FrameType | None) -> None:
-            if self.stopping:
-                raise KeyboardInterrupt
-            self.stopping = True
-
-        before = signal.signal(signal.SIGINT, ask)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
 
     def _sentence(self, chunk: Chunk, elapsed: float) -> str:
         done = chunk.first_step + len(chunk.losses)

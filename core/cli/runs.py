@@ -1,0 +1,97 @@
+"""List, resume, export, compare and delete stored runs: those that the dashboard shows."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from core.cli import stored
+from core.report import wording
+from core.report.results import to_json
+from core.runs.compare import compare_runs
+from core.runs.manager import RunManager
+from core.runs.requests import RunSummary
+
+LARGEST_DIFFERENCES = 20
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What to do, and with which runs."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="Every run, newest first.")
+    listing.add_argument("--json", type=Path, metavar="FILE", help="Write the list to FILE as JSON.")
+    actions.add_parser("resume", help="Go on from the last checkpoint.").add_argument("run", metavar="ID")
+    exporting = actions.add_parser("export", help="Write tables, draws and manifest; nothing is fitted again.")
+    exporting.add_argument("run", metavar="ID")
+    exporting.add_argument("--out", type=Path, required=True, metavar="DIR", help="Folder for the results.")
+    comparing = actions.add_parser("compare", help="Choices that differ, elasticities with the largest differences.")
+    comparing.add_argument("runs", nargs="+", metavar="ID")
+    actions.add_parser("delete", help="Delete a run and all its files; there is no way back.").add_argument(
+        "run", metavar="ID"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it. Exit status 2 for a run that is not there or does not allow it."""
+    with stored.manager() as runs:
+        return ACTIONS[arguments.action](runs, arguments)
+
+
+def _list(runs: RunManager, arguments: argparse.Namespace) -> int:
+    found = runs.runs()
+    if arguments.json:
+        arguments.json.write_text(to_json({"runs": [asdict(summary) for summary in found]}), encoding="utf-8")
+    for summary in found:
+        print(_line(summary))
+    return stored.USABLE
+
+
+def _line(summary: RunSummary) -> str:
+    place = f" {summary.queue_position}" if summary.queue_position else ""
+    loss = f"{summary.loss:.4f}" if summary.loss is not None else "-"
+    return "  ".join(
+        (
+            summary.run_id,
+            f"{summary.state.value}{place:<3}",
+            f"{summary.steps_done:,} steps",
+            f"loss {loss}",
+            wording.seconds(summary.seconds),
+            summary.name,
+        )
+    )
+
+
+def _resume(runs: RunManager, arguments: argparse.Namespace) -> int:
+    runs.resume(arguments.run)
+    return stored.follow(runs, arguments.run)
+
+
+def _export(runs: RunManager, arguments: argparse.Namespace) -> int:
+    stored.export(runs, arguments.run, arguments.out)
+    return stored.USABLE
+
+
+def _compare(runs: RunManager, arguments: argparse.Namespace) -> int:
+    found = compare_runs(runs, tuple(arguments.runs))
+    print(found.choices.to_string(index=False) if len(found.choices) else "The plans are the same.")
+    if found.elasticities is not None:
+        print(found.elasticities.head(LARGEST_DIFFERENCES).to_string(index=False, float_format="{:.3f}".format))
+    for name in found.without_result:
+        print(f"{name} has no result.")
+    return stored.USABLE
+
+
+def _delete(runs: RunManager, arguments: argparse.Namespace) -> int:
+    runs.discard(arguments.run)
+    return stored.USABLE
+
+
+ACTIONS: dict[str, Callable[[RunManager, argparse.Namespace], int]] = {
+    "list": _list,
+    "resume": _resume,
+    "export": _export,
+    "compare": _compare,
+    "delete": _delete,
+}
