@@ -4,27 +4,46 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.components.access import viewer
+from pages.components.services import datasets, snapshot, still_there
 from pages.components.session import update, workspace
 
-NAMES = ("data", "run")
+LOST = "lost"
+SHORT = 12
+"""Digits of a data set's id in the address; more than enough to tell those of one server apart."""
 
 
 def follow_address() -> None:
     """Take over what the address names, where it differs from the tab (a link, a reload, the back button)."""
-    given = {name: st.query_params.get(name, "") for name in NAMES}
-    if any(given.values()):
-        now = workspace()
-        if (given["data"] or now.dataset, given["run"]) != (now.dataset, now.run):
-            update(dataset=given["data"] or now.dataset, run=given["run"])
+    data, run = st.query_params.get("data", ""), st.query_params.get("run", "")
+    now = workspace()
+    if data and not now.dataset.startswith(data):
+        if known := known_dataset(data):
+            update(dataset=known, run="")
+        else:
+            _lost("data set", "the demo market is shown instead")
+    if run and run != workspace().run:
+        if still_there(run):
+            update(run=run, dataset=snapshot(run).dataset_id)
+        else:
+            _lost("run", "it may have been deleted")
     write_address()
+
+
+def known_dataset(start: str) -> str:
+    """The id of a data set that starts so and may be seen by who asks; empty where there is none."""
+    if len(start) < SHORT:
+        return ""
+    return next((info.id for info in datasets().list(viewer()) if info.id.startswith(start)), "")
 
 
 def write_address() -> None:
     """Make the address name the tab's data set and run."""
     now = workspace()
-    wanted = {name: value for name, value in zip(NAMES, (now.dataset, now.run), strict=True) if value}
-    if {name: st.query_params.get(name) for name in NAMES if name in st.query_params} != wanted:
-        for name in NAMES:
+    named = {"data": now.dataset[:SHORT], "run": now.run}
+    wanted = {name: value for name, value in named.items() if value}
+    if {name: st.query_params[name] for name in named if name in st.query_params} != wanted:
+        for name in named:
             if name in st.query_params and name not in wanted:
                 del st.query_params[name]
         st.query_params.update(wanted)
@@ -34,3 +53,13 @@ def work_on(**changes: str) -> None:
     """Change data set or run, in the tab and in the address."""
     update(**changes)
     write_address()
+
+
+def _lost(what: str, instead: str) -> None:
+    st.session_state[LOST] = f"The {what} in the address is not on this server any more; {instead}."
+
+
+def show_lost() -> None:
+    """Say once, on the page that is shown at last, what the address named in vain."""
+    if words := st.session_state.pop(LOST, ""):
+        st.warning(words, icon=":material/link_off:")

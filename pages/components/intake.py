@@ -15,7 +15,7 @@ from core.declare import declarations
 from core.errors import Problem, UserError
 from core.runs.files import shown_name
 from core.simulation import MarketPlan, simulate
-from pages.components.access import owner
+from pages.components.access import owner, viewer
 from pages.components.address import work_on
 from pages.components.errors import show_unexpected
 from pages.components.forms import show_fields
@@ -50,12 +50,11 @@ def open_demo() -> None:
 
 def choose_dataset() -> str:
     """The data set in use, with the ways to another one: the list, an upload, a simulated market."""
-    demo = demo_dataset()
-    known = {info.id: info for info in datasets().list()}
-    names = {key: f"{info.name} · {info.rows:,} rows" for key, info in known.items()}
+    demo_dataset()
+    known = {info.id: info for info in datasets().list(viewer())}
     if workspace().dataset not in known:
-        _problem_with_address()
-        work_on(dataset=demo)
+        work_on(dataset=demo_dataset(), run="")
+    names = {key: f"{info.name} · {info.rows:,} rows" for key, info in known.items()}
     options = list(names)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
@@ -72,13 +71,6 @@ def choose_dataset() -> str:
 
 def _open(key: str) -> None:
     work_on(dataset=st.session_state[key], run="")
-
-
-def _problem_with_address() -> None:
-    st.warning(
-        "The data set in the address is not on this server any more; the demo market is shown instead.",
-        icon=":material/link_off:",
-    )
 
 
 def _upload_form() -> None:

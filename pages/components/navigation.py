@@ -6,6 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.address import show_lost
+
 VIEWS = Path(__file__).parents[1] / "views"
 QUESTIONS = {
     "data": ("Data", ":material/table_chart:", "Is my file understood?"),
@@ -44,3 +46,4 @@ def header(name: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.title(title, width="content", anchor=False)
         st.caption(question, width="content")
+    show_lost()

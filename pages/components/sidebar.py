@@ -9,7 +9,7 @@ from core.errors import UserError
 from core.report.wording import size
 from core.runs.snapshots import RunSnapshot
 from core.runs.views import plan_line
-from pages.components.access import auth_configured, owner
+from pages.components.access import auth_configured, owner, viewer
 from pages.components.errors import guard
 from pages.components.navigation import page
 from pages.components.services import datasets, snapshot
@@ -34,7 +34,7 @@ def _data() -> None:
         st.markdown("None yet")
         return
     try:
-        info = datasets().info(workspace().dataset)
+        info = datasets().info(workspace().dataset, viewer())
     except UserError:
         st.markdown("Not on this server any more")
         return

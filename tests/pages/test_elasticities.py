@@ -1,0 +1,91 @@
+"""The Elasticities page shows the numbers of the posterior, and the table finds, filters and sorts them."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.report.tables import elasticity_table
+from core.report.wording import elasticity
+from tests.pages.conftest import said
+from tests.pages.test_model import submit
+
+
+@pytest.fixture
+def run_id(installation):
+    run_id = submit(installation)
+    installation.wait(run_id, timeout=60)
+    return run_id
+
+
+def rows(tab):
+    return next(table.value for table in tab.dataframe if "prob_elastic" in table.value)
+
+
+def test_without_a_run_the_page_says_what_to_do(open_page):
+    tab = open_page("elasticities")
+    assert not tab.exception
+    assert "No elasticities yet" in said(tab)
+
+
+def test_the_top_line_is_the_posteriors(open_page, installation, run_id):
+    tab = open_page("elasticities", run=run_id)
+    assert not tab.exception
+    posterior = installation.result(run_id).posterior
+    market = posterior.levels["global"]
+    shown = {metric.label: metric.value for metric in reversed(tab.metric)}
+    assert shown["Market elasticity"] == elasticity(market.mean[0], market.lower[0], market.upper[0])
+    assert shown["Products"] == "60"
+    verdicts = posterior.verdicts("product")
+    assert shown["Elastic"] == str((verdicts == "elastic").sum())
+
+
+def test_the_table_shows_every_product_with_its_numbers(open_page, installation, run_id):
+    table = elasticity_table(installation.result(run_id).posterior)
+    expected = table[table["level"] == "product"].set_index("product")["mean"]
+    shown = rows(open_page("elasticities", run=run_id)).set_index("product")["mean"]
+    assert len(shown) == 50
+    assert shown.to_dict() == pytest.approx(expected[shown.index].to_dict())
+
+
+def test_search_and_paging_happen_on_the_server(open_page, run_id):
+    tab = open_page("elasticities", run=run_id)
+    tab.number_input(key="page-of-table").set_value(2).run()
+    assert len(rows(tab)) == 10
+    name = rows(tab)["product"].iloc[0]
+    tab.text_input(key="find").set_value(name).run()
+    assert not tab.exception
+    assert rows(tab)["product"].tolist() == [name]
+
+
+def test_sorting_puts_the_largest_first_over_all_pages(open_page, installation, run_id):
+    tab = open_page("elasticities", run=run_id)
+    tab.selectbox(key="sorted-by").set_value("mean").run()
+    tab.toggle(key="falling").set_value(True).run()
+    largest = installation.result(run_id).posterior.levels["product"].mean.max()
+    assert rows(tab)["mean"].iloc[0] == pytest.approx(largest)
+
+
+def test_a_search_without_a_match_says_so(open_page, run_id):
+    tab = open_page("elasticities", run=run_id)
+    tab.text_input(key="find").set_value("no such product").run()
+    assert not tab.exception
+    assert "No product matches" in said(tab)
+
+
+def test_a_simulated_market_stands_beside_its_truth(open_page, run_id):
+    tab = open_page("elasticities", run=run_id)
+    assert "Truth inside" in {metric.label for metric in tab.metric}
+
+
+def test_a_wider_interval_is_wider(open_page, run_id):
+    tab = open_page("elasticities", run=run_id)
+    narrow = rows(tab)["interval"].iloc[0]
+    tab.segmented_control(key="mass").set_value(0.99).run()
+    assert not tab.exception
+    low, high = (float(part) for part in rows(tab)["interval"].iloc[0].strip("[]").split(","))
+    before = [float(part) for part in narrow.strip("[]").split(",")]
+    assert low < before[0] < before[1] < high
+
+
+def test_the_page_says_what_the_numbers_are_not(open_page, run_id):
+    assert "not proof of cause" in said(open_page("elasticities", run=run_id))
