@@ -28,8 +28,9 @@ def check_category(column: pd.Series, draft: Draft, choices: Choices, findings: 
     texts = [NO_CATEGORY if empty else text for text, empty in zip(cells.texts, blank, strict=True)]
     category = Names(cells.codes, texts)
     of_product = np.zeros(len(draft.product.texts), np.int64)
-    of_product[draft.product.codes[findings.kept]] = cells.codes[findings.kept]
-    if np.array_equal(of_product[draft.product.codes[findings.kept]], cells.codes[findings.kept]):
+    products, categories = findings.of_kept(draft.product.codes), findings.of_kept(cells.codes)
+    of_product[products] = categories
+    if np.array_equal(of_product[products], categories):
         return replace(draft, category=category)
     return _settle_categories(draft, category, blank, where, choices, findings)
 

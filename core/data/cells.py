@@ -84,6 +84,8 @@ def _cell_keys(draft: Draft) -> Int[np.ndarray, "row"]:
 def _net_returns(draft: Draft, cell: np.ndarray, choices: Choices, findings: Findings) -> Float[np.ndarray, "row"]:
     """Units with returns taken off the sales of their cell, as far as there are any; returns are left out as rows."""
     units = draft.units
+    if units.min() >= 0:
+        return units
     returns = (units < 0) & findings.kept
     if not returns.any():
         return units
@@ -211,22 +213,19 @@ def _aggregate(
 def _check_price_changes(draft: Draft, choices: Choices, findings: Findings) -> None:
     """Find products that never change price (in any store): they have nothing to learn an elasticity from."""
     kept = findings.kept
-    every = bool(kept.all())
-    product = draft.product.codes if every else draft.product.codes[kept]
-    series = product.astype(np.int64)
+    product, price = findings.of_kept(draft.product.codes), findings.of_kept(draft.price)
+    series = product
     if draft.store is not None:
-        stores = draft.store.codes if every else draft.store.codes[kept]
-        series = series * len(draft.store.texts) + stores
-    price = draft.price if every else draft.price[kept]
+        series = product.astype(np.int64) * len(draft.store.texts) + findings.of_kept(draft.store.codes)
     n_series = len(draft.product.texts) * (len(draft.store.texts) if draft.store is not None else 1)
     if n_series > 20_000_000:
         _, series = np.unique(series, return_inverse=True)
         n_series = int(series.max()) + 1
     first = np.zeros(n_series)
     first[series] = price
-    moved = np.abs(price - first[series]) > SAME_PRICE * price
-    changes = np.bincount(product, moved, len(draft.product.texts)) > 0
-    present = np.bincount(product, minlength=changes.size) > 0
+    changes, present = (np.zeros(len(draft.product.texts), dtype=bool) for _ in range(2))
+    changes[product[np.abs(price / first[series] - 1) > SAME_PRICE]] = True
+    present[product] = True
     constant = present & ~changes
     if not constant.any():
         return
@@ -277,7 +276,7 @@ def _frame(
         columns["store"] = _categorical(draft.store, taken)
     columns |= {"price": price, "units": units}
     columns |= {covariate_column(name): values for name, values in covariates.items()}
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns, copy=False)
 
 
 def _categorical(names: Names, taken: Any) -> pd.Categorical:
@@ -287,7 +286,7 @@ def _categorical(names: Names, taken: Any) -> pd.Categorical:
     if len(unique) != len(names.texts):
         place = {text: position for position, text in enumerate(unique)}
         codes = np.array([place[text] for text in names.texts])[codes]
-    return pd.Categorical.from_codes(codes, pd.Index(unique, dtype="str"))
+    return pd.Categorical.from_codes(codes, pd.Index(unique, dtype="str"), validate=False)
 
 
 def _place(*columns: str | None) -> str:

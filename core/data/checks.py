@@ -22,6 +22,7 @@ TOTALS = re.compile(
     r"\W*(?:(?:grand|sub|over ?all|zwischen|gesamt)[ -]?)?(?:totals?|sums?|summe|gesamt|insgesamt)\W*|all products",
     re.I,
 )
+MAYBE_TOTALS = re.compile(r"total|sum|gesamt|all products", re.I)
 NOISE = 1e-3
 """Distance from a whole number that is taken for rounding noise of a count."""
 NOISE_SHARE = 1e-7
@@ -29,6 +30,7 @@ NOISE_SHARE = 1e-7
 EXACT_LIMIT = float(2**24)
 LARGEST_COUNT = 1e12
 MOST_PERIODS = 10_000
+_SPACES = re.compile(r"[^\S\n ]|  |^ | $", re.M)
 READABLE_SHARE = 0.5
 VANISHING_SHARE = 0.05
 
@@ -42,7 +44,7 @@ def check_product(column: pd.Series, choices: Choices, findings: Findings) -> Na
         treatment="These rows are left out.", consequence="Their sales count for no product.",
     )  # fmt: skip
     findings.leave_out(blank, "without product")
-    totals = cells.rows(np.array([bool(TOTALS.fullmatch(text.strip())) for text in cells.texts], dtype=bool))
+    totals = _totals(cells)
     kept = choices.totals == "keep"
     findings.report(
         "totals-rows", totals, "{rows} look like totals of other rows", "Delete them from the file.", where=where,
@@ -53,6 +55,12 @@ def check_product(column: pd.Series, choices: Choices, findings: Findings) -> Na
         findings.leave_out(totals, "totals of other rows")
     _look_alikes(cells, where, findings)
     return Names(cells.codes, cells.texts)
+
+
+def _totals(cells: CodedColumn) -> Rows:
+    if not MAYBE_TOTALS.search("\n".join(cells.texts)):
+        return None
+    return cells.rows(np.array([bool(TOTALS.fullmatch(text.strip())) for text in cells.texts], dtype=bool))
 
 
 def check_store(column: pd.Series, findings: Findings) -> Names:
@@ -74,7 +82,7 @@ def check_price(column: pd.Series, mark: Mark, choices: Choices, findings: Findi
     if _unusable(numbers, where, "prices", findings):
         return numbers.values
     _missing_and_unreadable(numbers, where, "price", "bad_price", stop, findings)
-    not_positive = some(numbers.values <= 0)
+    not_positive = some(numbers.values <= 0) if (numbers.distinct <= 0).any() else None
     findings.report(
         "price-not-positive", not_positive, "{rows} have a price of zero or less",
         "Check whether these are gifts, samples or corrections; an elasticity needs prices above zero.", where=where,
@@ -100,7 +108,7 @@ def check_units(column: pd.Series, mark: Mark, choices: Choices, findings: Findi
         )  # fmt: skip
         numbers = replace(numbers, missing=None)
     _missing_and_unreadable(numbers, where, "units", "bad_units", stop, findings)
-    endless = some(np.abs(values) > LARGEST_COUNT)
+    endless = some(np.abs(values) > LARGEST_COUNT) if (np.abs(numbers.distinct) > LARGEST_COUNT).any() else None
     findings.report(
         "units-endless", endless, "{rows} have more than a million million units", "Check these numbers.", where=where,
         spelt=numbers.spelt, treatment="These rows are left out.", choice="bad_units",
@@ -111,6 +119,9 @@ def check_units(column: pd.Series, mark: Mark, choices: Choices, findings: Findi
 
 
 def _whole(numbers: NumberColumn, where: str, choices: Choices, findings: Findings) -> np.ndarray:
+    known = numbers.distinct[np.isfinite(numbers.distinct)]
+    if np.array_equal(known, np.round(known)) and (known <= EXACT_LIMIT).all():
+        return numbers.values
     nearest = np.round(numbers.values)
     off = np.abs(numbers.values - nearest)
     fractions = some((off > np.maximum(NOISE, NOISE_SHARE * np.abs(nearest))) & findings.kept)
@@ -160,7 +171,8 @@ def check_period(column: pd.Series, choices: Choices, findings: Findings) -> Per
     order: Order = "auto"
     if choices.date_order in ("day-first", "month-first"):
         order = "day-first" if choices.date_order == "day-first" else "month-first"
-    if column.nunique() > MOST_PERIODS:
+    texts = len(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else len(column)
+    if texts > MOST_PERIODS and column.nunique() > MOST_PERIODS:
         findings.say(_too_many_periods(where, int(column.nunique())))
         return None
     cells, dates = period_column(column, order)
@@ -224,6 +236,9 @@ def _note_reading(dates: Dates, where: str, findings: Findings) -> None:
 
 
 def _look_alikes(cells: CodedColumn, where: str, findings: Findings) -> None:
+    plain = "\n".join(cells.texts).casefold()
+    if not _SPACES.search(plain) and len(set(plain.split("\n"))) == len(cells.texts):
+        return
     seen: dict[str, str] = {}
     alike = np.zeros(len(cells.texts), dtype=bool)
     examples = []
@@ -252,6 +267,8 @@ def _look_alikes(cells: CodedColumn, where: str, findings: Findings) -> None:
 def _unusable(numbers: NumberColumn, where: str, noun: str, findings: Findings) -> bool:
     """Report a column that is hardly numbers at all, as the wrong column it is."""
     rows = len(numbers.values)
+    if numbers.missing is None and numbers.unreadable is None:
+        return False
     readable = int(np.isfinite(numbers.values).sum())
     if readable >= READABLE_SHARE * rows:
         return False

@@ -48,6 +48,8 @@ class NumberColumn:
     unreadable: Rows
     spelt: Callable[[int], str]
     """A row's text as in the file."""
+    distinct: Float[np.ndarray, "text"]
+    """Every value that a row has, and perhaps some that none has: where none of these is in trouble, no row is."""
 
 
 def coded(column: pd.Series) -> CodedColumn:
@@ -56,7 +58,7 @@ def coded(column: pd.Series) -> CodedColumn:
         codes, names = column.cat.codes.to_numpy(), column.cat.categories
     else:
         codes, names = pd.factorize(column)
-    texts = spellings(pd.Series(names))
+    texts = spellings(pd.Series(names, copy=False))
     if (codes < 0).any():
         codes = np.where(codes < 0, len(texts), codes)
         texts = [*texts, ""]
@@ -72,7 +74,7 @@ def spellings(names: pd.Series) -> list[str]:
         return [str(value).upper() for value in names.tolist()]
     if pd.api.types.is_float_dtype(names):
         return [str(int(v)) if v.is_integer() and abs(v) < 1e15 else repr(v) for v in map(float, names.tolist())]
-    return [str(value) for value in names.tolist()]
+    return [str(value) for value in names.to_numpy(object).tolist()]
 
 
 def number_votes(column: pd.Series) -> tuple[int, int, int]:
@@ -94,7 +96,11 @@ def number_column(column: pd.Series, mark: Mark, truths: bool = False) -> Number
         read = read_numbers(cells.texts, mark)
         values, missing, unreadable = read.values, read.missing, read.unreadable
     return NumberColumn(
-        values[cells.codes], cells.rows(missing), cells.rows(unreadable), lambda row: cells.texts[cells.codes[row]]
+        values[cells.codes],
+        cells.rows(missing),
+        cells.rows(unreadable),
+        lambda row: cells.texts[cells.codes[row]],
+        values,
     )
 
 
@@ -113,7 +119,8 @@ def _is_text(column: pd.Series) -> bool:
 def _typed_numbers(column: pd.Series) -> NumberColumn:
     if pd.api.types.is_datetime64_any_dtype(column):
         everywhere = np.ones(len(column), dtype=bool)
-        return NumberColumn(np.full(len(column), np.nan), None, everywhere, lambda row: str(column.iloc[row]))
+        nothing = np.full(len(column), np.nan)
+        return NumberColumn(nothing, None, everywhere, lambda row: str(column.iloc[row]), nothing)
     values = column.to_numpy(np.float64, na_value=np.nan)
     missing, infinite = np.isnan(values), np.isinf(values)
     if infinite.any():
@@ -123,6 +130,7 @@ def _typed_numbers(column: pd.Series) -> NumberColumn:
         missing if missing.any() else None,
         infinite if infinite.any() else None,
         lambda row: str(column.iloc[row]),
+        values,
     )
 
 

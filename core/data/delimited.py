@@ -112,7 +112,7 @@ def header_notes(header: list[str]) -> list[Problem]:
 
 
 def _survey(path: Path) -> _Facts:
-    """Encoding, quotes and line lengths, in one pass of bounded memory."""
+    """Encoding (proved by decoding), quotes and line lengths, in one pass of bounded memory."""
     with path.open("rb") as file:
         head = file.read(SAMPLE_BYTES)
         encoding = next((name for bom, name in BOMS if head.startswith(bom)), None) or _utf16_without_bom(head)
@@ -309,7 +309,9 @@ def _read(
                     newlines_in_values=quote is not False,
                     invalid_row_handler=bad,
                 ),
-                convert_options=arrow_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=types, strings_can_be_null=False, check_utf8=False
+                ),
             )
         except pa.ArrowInvalid as error:
             problem = error

@@ -24,6 +24,7 @@ STRIP_WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 SAME_PRICE = 1e-9
 """Distance in log price that is rounding, not a price change."""
 ONE_CATEGORY = "all products"
+_DIGITS = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,8 @@ class _Names:
     @classmethod
     def of(cls, column: pd.Series) -> _Names:
         if isinstance(column.dtype, pd.CategoricalDtype):
-            codes, texts = column.cat.codes.to_numpy(), [str(name) for name in column.cat.categories]
+            codes = column.cat.codes.to_numpy()
+            texts = [str(name) for name in column.cat.categories.to_numpy(object)]
         else:
             codes, unique = pd.factorize(column.astype(str))
             texts = [str(name) for name in unique]
@@ -313,7 +315,7 @@ def _ranks(order: list[int], n_texts: int) -> Int[np.ndarray, "text"]:
 
 def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
     """Sort key under which 'item 9' comes before 'item 10', and spelling decides between equals."""
-    parts = re.split(r"([0-9]+)", name.casefold())
+    parts = _DIGITS.split(name.casefold())
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name
 
 

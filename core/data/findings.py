@@ -59,6 +59,10 @@ class Findings:
     def say(self, problem: Problem) -> None:
         self.problems.append(problem)
 
+    def of_kept(self, values: np.ndarray) -> np.ndarray:
+        """The values of rows that are still in; the array itself where all are."""
+        return values if self.kept.all() else values[self.kept]
+
     @property
     def failed(self) -> bool:
         return any(problem.severity == "error" for problem in self.problems)
