@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from core.environment import describe_environment
+from core.inference.engines import ENGINES, Engine
 from core.inference.fit import Chunk, Draws, Ending, Estimates, Fit, Outcome, Timing, Watcher
 from core.inference.placement import site_of
 from core.inference.plan import FitPlan
@@ -151,3 +152,6 @@ class _Run:
             environment=describe_environment(),
             diagnostics={**diagnostics, "bound": mixture.bound, "points": len(mixture.components)},
         )
+
+
+ENGINES["structured"] = Engine(fit, draw)

@@ -56,7 +56,7 @@ class Kernels:
         """`passes.move` over all blocks."""
         moments = moments_of(self.likelihood, self.clip)
         by_block = (Position._make([BLOCK] * 5), BLOCK, Shared._make([SUM] * 8 + [MAX]))
-        whole = (prior, step.shared, step.change, step.covariance, log_phi)
+        whole = (prior, step.shared, step.change, step.covariance, log_phi, np.float64(step.damping))
         divided = (position, step.rest_level, step.rest_elasticity)
         return self._run("move", partial(_move, self.columns, moments), by_block, whole, divided)
 
@@ -105,9 +105,9 @@ def _couple(columns: Columns, blocks: Blocks, whole: Any, position: Position) ->
 
 
 def _move(columns: Columns, moments: Any, blocks: Blocks, whole: Any, divided: Any) -> Any:
-    prior, shared, change, covariance, log_phi = whole
+    prior, shared, change, covariance, log_phi, damping = whole
     position, rest_level, rest_elasticity = divided
-    step = Step(shared, change, covariance, rest_level, rest_elasticity)
+    step = Step(shared, change, covariance, rest_level, rest_elasticity, damping)
     return move(columns, moments, blocks, prior, position, step, log_phi)
 
 

@@ -68,7 +68,7 @@ class Shared(NamedTuple):
     wobble: Float[Any, "2"]
     """Variance of those sums' terms, summed: what learning a scale does not know for lack of data."""
     change: Float[Any, ""]
-    """Largest step of an elasticity, in its own sd."""
+    """Largest step of an elasticity or level, in its own sd."""
 
 
 def couple(
@@ -112,6 +112,8 @@ class Step(NamedTuple):
     covariance: Float[Any, "category column column"]
     rest_level: Float[Any, "block series"]
     rest_elasticity: Float[Any, "block product"]
+    damping: Any
+    """Share of a full step; 1 undamped. Curvatures then move by that share of their logarithm."""
 
 
 def move(
@@ -125,20 +127,20 @@ def move(
         block, here, rest_level, rest = at
         own = block.category
         leaves = eliminate(columns, block, here.curvature, prior, jnp.float32)
-        elasticity, level, change = _advance(block, leaves, here, rest_level, rest, step.change[own])
+        elasticity, level = _advance(block, leaves, here, rest_level, rest, step.change[own])
         reach = reaches(columns, block, leaves, covariance[own])
         mean = predictor(columns, block, elasticity, level, step.shared[own])
         phi = log_phi[own].astype(jnp.float32)
         found = moments(mean, reach.variance, block.units, block.weight, phi)
         spread_of, wobble = _spreads(columns, block, elasticity, level, step.shared[own], reach)
         sums = _category_sums(columns, block, found)
-        relative = jnp.where(block.real_product, jnp.abs(change) / jnp.sqrt(reach.elasticity), 0.0)
+        moved = _relative(block, elasticity - here.elasticity, level - here.level, reach)
         by_category = jax.tree.map(lambda total, part: total.at[own].add(part), carry[:6], sums)
-        totals = carry.spread + spread_of, carry.wobble + wobble, jnp.maximum(carry.change, jnp.max(relative))
+        totals = carry.spread + spread_of, carry.wobble + wobble, jnp.maximum(carry.change, moved)
         there = Position(
             elasticity,
             level,
-            found.curvature,
+            _damped(here.curvature, found.curvature, step.damping),
             to_product(block, to_series(block, jnp.sum(found.score * block.x, axis=1, dtype=jnp.float64))),
             to_series(block, jnp.sum(found.score, axis=1, dtype=jnp.float64)),
         )
@@ -230,12 +232,25 @@ def _gaps(columns: Columns, block: Blocks, elasticity: Array, level: Array, own:
 
 def _advance(
     block: Blocks, leaves: Leaves, here: Position, rest_level: Array, rest: Array, change: Array
-) -> tuple[Array, Array, Array]:
-    """Means after the step, and the step of each elasticity."""
+) -> tuple[Array, Array]:
+    """Means after the step."""
     shared = change.astype(jnp.float32)
     turn = jnp.clip(rest / leaves.big_d - leaves.ell @ shared, -LARGEST_STEP, LARGEST_STEP)
     rise = rest_level / leaves.d - leaves.xi * of_product(block, turn) - leaves.phi @ shared
-    return here.elasticity + turn, here.level + jnp.clip(rise, -LARGEST_STEP, LARGEST_STEP), turn
+    return here.elasticity + turn, here.level + jnp.clip(rise, -LARGEST_STEP, LARGEST_STEP)
+
+
+def _damped(before: Array, after: Array, damping: Array) -> Float[Array, "row slot"]:
+    """Curvatures part of the way: full steps of thin data can swing to and fro for ever."""
+    share = damping.astype(jnp.float32)
+    return jnp.where(share < 1, after**share * jnp.where(after > 0, before, 1.0) ** (1 - share), after)
+
+
+def _relative(block: Blocks, turn: Array, rise: Array, reach: Reaches) -> Float[Array, ""]:
+    """Largest step, of elasticities in their own sd and of levels in that of their distance from the category's."""
+    turns = jnp.where(block.real_product, jnp.abs(turn) / jnp.sqrt(reach.elasticity), 0.0)
+    rises = jnp.where(block.real_series, jnp.abs(rise) / jnp.sqrt(reach.distance), 0.0)
+    return jnp.maximum(jnp.max(turns), jnp.max(rises))
 
 
 def _spreads(

@@ -89,6 +89,9 @@ class Spread:
     squares: float
     wobble: float
 
+    def plus(self, other: Spread) -> Spread:
+        return Spread(self.count + other.count, self.squares + other.squares, self.wobble + other.wobble)
+
 
 @dataclass(frozen=True)
 class Histogram:

@@ -1,13 +1,14 @@
 """Iterate to the best Gaussian posterior: one Newton step of all unknowns and one quasi-Newton step of the scales each.
 
 An iteration couples the leaves (`passes.couple`), solves the head (`upper.solve`), moves (`passes.move`), takes the
-bound there, and steps the scales. It has converged when no elasticity moved by more than the tolerance in its own sd,
-and no scale by more than the tolerance or a fiftieth of its own posterior sd.
+bound there, and steps the scales. It has converged when no elasticity or level moved by more than the tolerance in its
+own sd, and no scale by more than the tolerance or a fiftieth of its own posterior sd.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ from core.panel import Panel
 
 LARGEST_STEP = 2.0
 """Most that one iteration moves a shared unknown."""
+CONTRACTS = 0.8
+"""Largest step over the one before, up to which an iteration got closer."""
+PATIENCE = 2
+"""Iterations in a row without getting closer that are taken for swinging."""
 LEAST_DAMPING = 0.125
 SCALES_FROM = 2
 """Iterations of Newton steps alone before the scales start to move."""
@@ -51,17 +56,19 @@ class State:
     market_covariance: Float[np.ndarray, "market market"]
     iteration: int = 0
     damping: float = 1.0
+    stalled: int = 0
+    """Iterations in a row that hardly got closer."""
     bound: float = -np.inf
     """Evidence lower bound plus log prior of what is learned, in nats."""
     change: float = np.inf
-    """Largest step of an elasticity, in its own sd."""
+    """Largest step of an elasticity or level, in its own sd."""
     scale_change: float = np.inf
     """Largest step of a learned logarithm, in units of what counts as none."""
     information: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """Of each learned logarithm: the inverse square of its posterior sd, roughly."""
 
     def converged(self, tolerance: float) -> bool:
-        return self.change <= tolerance and self.scale_change <= 1.0 and self.damping == 1.0
+        return self.change <= tolerance * self.damping and self.scale_change <= 1.0
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ class Solver:
         position = self.kernels.put(position, divided=True)
         rests = self.kernels.put((nothing, nothing), divided=True)
         covariance = np.zeros((n, columns.size, columns.size))
-        step = Step(first.shared, np.zeros_like(first.shared), covariance, *rests)
+        step = Step(first.shared, np.zeros_like(first.shared), covariance, rests[0], rests[1], 1.0)
         position, variance, sums = self.kernels.move(self.precisions(scales), position, step, self.log_phi(scales))
         return State(
             position, variance, Means(first.shared, first.market), _host(sums), scales, QuasiNewton(), covariance,
@@ -167,7 +174,7 @@ class Solver:
         means = Means(state.means.shared + change, state.means.market + market)
         covariance = head.covariance(self.columns)
         rests = coupling.rest_level * state.damping, coupling.rest_elasticity * state.damping
-        step = Step(means.shared, change, covariance, *rests)
+        step = Step(means.shared, change, covariance, *rests, state.damping)
         position, variance, sums = self.kernels.move(
             self.precisions(state.scales), state.position, step, self.log_phi(state.scales)
         )
@@ -178,10 +185,9 @@ class Solver:
         )  # fmt: skip
         spreads = self.spreads(moved, head)
         bound = self._bound(moved, spreads, float(coupling.log_det) + head.log_det)
-        worse = bound < state.bound - max(0.01, 1e-7 * abs(bound))
-        damping = max(LEAST_DAMPING, state.damping / 2) if worse else min(1.0, 2 * state.damping)
+        damping, stalled = _damping(state, moved.change)
         slope = scaling.slope_of(state.scales, self.plan, spreads, self.histogram, np.asarray(sums.dispersion))
-        return replace(moved, bound=bound, damping=damping, information=slope.observed), slope
+        return replace(moved, bound=bound, damping=damping, stalled=stalled, information=slope.observed), slope
 
     def _learn(self, state: State, slope: Slope) -> State:
         vector = state.scales.vector()
@@ -210,8 +216,7 @@ class Solver:
         for i, name in enumerate(columns.scale_of_top):
             gap = state.means.shared[:, columns.periods + i] - parent[i]
             part = _spread_of(gap, head.distances(columns, i))
-            before = found.get(name, Spread(0, 0.0, 0.0))
-            found[name] = Spread(*(a + b for a, b in zip(_values(before), _values(part), strict=True)))
+            found[name] = found[name].plus(part) if name in found else part
         return found
 
     def _time_spread(self, state: State) -> Spread:
@@ -222,7 +227,7 @@ class Solver:
             _spread_of(mean[:t], covariance[:t, :t])
             for mean, covariance in zip(state.means.shared, state.covariance, strict=True)
         ]
-        return Spread(sum(p.count for p in parts), sum(p.squares for p in parts), sum(p.wobble for p in parts))
+        return reduce(Spread.plus, parts)
 
     def _bound(self, state: State, spreads: dict[str, Spread], log_det: float) -> float:
         """Evidence lower bound of q and the scales, plus the log prior of what is learned."""
@@ -249,12 +254,17 @@ class Solver:
         return value
 
 
+def _damping(state: State, change: float) -> tuple[float, int]:
+    """Halve the damping when steps stop shrinking, and lengthen it again while they shrink fast."""
+    closer = change <= CONTRACTS * state.change
+    stalled = 0 if closer else state.stalled + 1
+    if stalled > PATIENCE:
+        return max(LEAST_DAMPING, state.damping / 2), 0
+    return (min(1.0, 1.25 * state.damping), 0) if change < 0.3 * state.change else (state.damping, stalled)
+
+
 def _host(sums: Shared) -> Shared:
     return Shared(*(np.asarray(part) for part in sums))
-
-
-def _values(spread: Spread) -> tuple[int, float, float]:
-    return spread.count, spread.squares, spread.wobble
 
 
 def _spread_of(mean: np.ndarray, covariance: np.ndarray) -> Spread:

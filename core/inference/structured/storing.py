@@ -28,7 +28,7 @@ def arrays_of_state(solver: Solver, state: State) -> dict[str, np.ndarray]:
     arrays |= {"variance": places.gather(state.variance, "product"), "information": state.information}
     arrays |= {"market_covariance": state.market_covariance, "log_phi": state.scales.log_phi}
     arrays["log_scale"] = np.array(list(state.scales.log_scale.values()))
-    numbers = (state.scales.log_phi_market, state.iteration, state.damping, state.bound, state.change)
+    numbers = (state.scales.log_phi_market, state.iteration, state.damping, state.bound, state.change, state.stalled)
     arrays["numbers"] = np.array([*numbers, state.scale_change], np.float64)
     vector = state.scales.vector()
     pairs = [np.stack(pair) for pair in state.newton.pairs]
@@ -46,7 +46,7 @@ def state_of_arrays(solver: Solver, arrays: Arrays) -> State:
             for name, level in zip(Position._fields, LEVELS, strict=True)
         )
     )
-    phi_market, iteration, damping, bound, change, scale_change = np.asarray(arrays["numbers"]).tolist()
+    phi_market, iteration, damping, bound, change, stalled, scale_change = np.asarray(arrays["numbers"]).tolist()
     log_scale = dict(zip(like.log_scale, np.asarray(arrays["log_scale"]).tolist(), strict=True))
     last = np.asarray(arrays["last"])
     return State(
@@ -60,7 +60,8 @@ def state_of_arrays(solver: Solver, arrays: Arrays) -> State:
         ),
         covariance=np.asarray(arrays["covariance"]),
         market_covariance=np.asarray(arrays["market_covariance"]),
-        iteration=int(iteration), damping=damping, bound=bound, change=change, scale_change=scale_change,
+        iteration=int(iteration), stalled=int(stalled), damping=damping,
+        bound=bound, change=change, scale_change=scale_change,
         information=np.asarray(arrays["information"]),
     )  # fmt: skip
 
