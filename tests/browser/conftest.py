@@ -10,11 +10,11 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
@@ -45,17 +45,24 @@ class Server:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
+
+    def require_clean_log(self) -> None:
+        """Fail where the server wrote a traceback or a warning that something will go."""
+        log = self.log.read_text(encoding="utf-8", errors="replace")
+        assert "Traceback" not in log, log[-4000:]
+        assert "will be removed" not in log, log[-4000:]
 
 
-def start_server(folder: Path, port: int | None = None) -> Server:
-    """Serve app.py with its own data folder and wait until it answers."""
+def start_server(folder: Path, port: int | None = None, secrets: Path | None = None) -> Server:
+    """Serve app.py with its own data folder (and secrets) and wait until it answers."""
     port = port or _free_port()
+    options = ["--server.port", str(port)] + ([f"--secrets.files={secrets}"] if secrets else [])
     log = folder / "server.log"
     environment = {**os.environ, "ISOELASTIC_DATA_DIR": str(folder / "store"), "JAX_PLATFORMS": "cpu"}
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            [sys.executable, "-m", "streamlit", "run", "app.py", *options],
             cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
     server = Server(f"http://127.0.0.1:{port}", folder / "store", log, process)
@@ -84,17 +91,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running = start_server(tmp_path_factory.mktemp("server"))
     yield running
     running.stop()
-    log = running.log.read_text(encoding="utf-8", errors="replace")
-    assert "Traceback" not in log, log[-4000:]
-    assert "will be removed" not in log, log[-4000:]
+    running.require_clean_log()
 
 
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[Page]:
+@contextmanager
+def new_tab(browser: Browser) -> Iterator[Page]:
     """A fresh tab of 1440 x 900, with nothing remembered."""
     context = browser.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    """The same for one test."""
+    with new_tab(browser) as page:
+        yield page
 
 
 def _free_port() -> int:
