@@ -8,7 +8,7 @@ slope is the observed information (Louis 1982), which makes the steps Newton's w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -27,10 +27,19 @@ TIME = sites.SITES[sites.TIME].scale
 COVARIATE = sites.SITES[sites.COVARIATE_CATEGORY].scale
 TOP_SCALES = (CATEGORY, LEVEL, COVARIATE)
 """Scales of unknowns whose parent is the market's: seen only through the categories."""
-LEAST_INFORMATION = 0.03
+LEAST_INFORMATION = 0.01
 """Share of the complete-data information that a step counts on at least."""
 LONGEST_STEP = 0.7
 """Most that one step changes a logarithm."""
+LONGEST_IN_SD = 5.0
+"""The same, in posterior sd of the logarithm."""
+SHORTEST_RADIUS = 0.02
+SAME_BOUND, SAME_SHARE = 0.05, 5e-8
+"""Fall of the bound, in nats and as a share of it, that is rounding and not a bad step."""
+SHORTEST_PAIR = 1e-3
+"""Squared length in sd from which on a secant says more than noise."""
+LEAST_SECANT = 0.1
+"""Curvature along a secant, as a share of the information, from which on it is believed."""
 MEMORY = 6
 """Secant pairs that the quasi-Newton steps remember."""
 
@@ -193,29 +202,44 @@ def slope_of(
     return Slope(np.array(gradient), np.array(information), np.array(observed), pull, len(scales.learned))
 
 
-@dataclass
+@dataclass(frozen=True)
 class QuasiNewton:
-    """Steps to the root of the slope: diagonal information, corrected by the last secant pairs (L-BFGS)."""
+    """Steps to the root of the slope: the information, corrected by the last secant pairs (L-BFGS).
 
-    pairs: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    A step that lowered the bound is taken back halfway, and what led to it forgotten. A new value after each step.
+    """
+
+    pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     last: tuple[np.ndarray, np.ndarray] | None = None
+    """Where the last accepted step started, and the gradient there."""
+    best: float = -np.inf
+    """The bound there."""
+    radius: float = LONGEST_STEP
 
-    def step(self, at: np.ndarray, slope: Slope, remember: bool) -> np.ndarray:
-        """The next step from `at`; pairs are kept only where `remember` says that q has caught up."""
-        if self.last is not None and remember:
+    def step(self, at: np.ndarray, slope: Slope, bound: float, caught_up: bool) -> tuple[np.ndarray, QuasiNewton]:
+        """The next step from `at`; secants are kept only where q has `caught_up` with the scales."""
+        if self.last is not None and bound < self.best - max(SAME_BOUND, SAME_SHARE * abs(bound)):
+            back = 0.5 * (self.last[0] - at)
+            return back, replace(self, pairs=(), radius=max(0.5 * self.radius, SHORTEST_RADIUS))
+        pairs = self.pairs
+        if self.last is not None and caught_up:
             moved, fell = at - self.last[0], self.last[1] - slope.gradient
-            if moved @ fell > 0.02 * np.sum(slope.information * moved**2):
-                self.pairs = [*self.pairs, (moved, fell)][-MEMORY:]
-        self.last = at, slope.gradient
-        return np.clip(self._direction(slope), -LONGEST_STEP, LONGEST_STEP)
+            length = np.sum(slope.information * moved**2)
+            if length > SHORTEST_PAIR and moved @ fell > LEAST_SECANT * length:
+                pairs = (*pairs, (moved, fell))[-MEMORY:]
+        limit = np.minimum(self.radius, LONGEST_IN_SD / np.sqrt(slope.information))
+        step = np.clip(_direction(pairs, slope), -limit, limit)
+        radius = min(LONGEST_STEP, 1.5 * self.radius)
+        return step, QuasiNewton(pairs, (at, slope.gradient), bound, radius)
 
-    def _direction(self, slope: Slope) -> np.ndarray:
-        q, kept = slope.gradient.copy(), []
-        for moved, fell in reversed(self.pairs):
-            share = (moved @ q) / (moved @ fell)
-            q -= share * fell
-            kept.append((moved, fell, share))
-        q = slope.solve(q)
-        for moved, fell, share in reversed(kept):
-            q += moved * (share - (fell @ q) / (moved @ fell))
-        return q
+
+def _direction(pairs: tuple[tuple[np.ndarray, np.ndarray], ...], slope: Slope) -> np.ndarray:
+    q, kept = slope.gradient.copy(), []
+    for moved, fell in reversed(pairs):
+        share = (moved @ q) / (moved @ fell)
+        q -= share * fell
+        kept.append((moved, fell, share))
+    q = slope.solve(q)
+    for moved, fell, share in reversed(kept):
+        q += moved * (share - (fell @ q) / (moved @ fell))
+    return q

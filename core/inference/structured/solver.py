@@ -33,6 +33,8 @@ CONTRACTS = 0.8
 """Largest step over the one before, up to which an iteration got closer."""
 PATIENCE = 2
 """Iterations in a row without getting closer that are taken for swinging."""
+SWINGS = 5.0
+"""Step of a scale, over what counts as none, that explains larger steps of the elasticities."""
 LEAST_DAMPING = 0.125
 SCALES_FROM = 2
 """Iterations of Newton steps alone before the scales start to move."""
@@ -195,8 +197,7 @@ class Solver:
             return replace(state, scale_change=0.0)
         if state.iteration <= SCALES_FROM:
             return state
-        newton = replace(state.newton)
-        step = newton.step(vector, slope, state.change < CAUGHT_UP)
+        step, newton = state.newton.step(vector, slope, state.bound, state.change < CAUGHT_UP and state.damping == 1)
         none = np.maximum(self.tolerance, SCALE_SHARE / np.sqrt(state.information))
         return replace(
             state, scales=state.scales.with_vector(vector + step), newton=newton,
@@ -256,7 +257,7 @@ class Solver:
 
 def _damping(state: State, change: float) -> tuple[float, int]:
     """Halve the damping when steps stop shrinking, and lengthen it again while they shrink fast."""
-    closer = change <= CONTRACTS * state.change
+    closer = change <= CONTRACTS * state.change or state.scale_change > SWINGS
     stalled = 0 if closer else state.stalled + 1
     if stalled > PATIENCE:
         return max(LEAST_DAMPING, state.damping / 2), 0

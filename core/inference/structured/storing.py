@@ -34,6 +34,7 @@ def arrays_of_state(solver: Solver, state: State) -> dict[str, np.ndarray]:
     pairs = [np.stack(pair) for pair in state.newton.pairs]
     arrays["pairs"] = np.stack(pairs) if pairs else np.zeros((0, 2, vector.size))
     arrays["last"] = np.stack(state.newton.last) if state.newton.last is not None else np.zeros((0, vector.size))
+    arrays["trust"] = np.array([state.newton.best, state.newton.radius])
     return {name: np.array(values) for name, values in arrays.items()}
 
 
@@ -56,7 +57,9 @@ def state_of_arrays(solver: Solver, arrays: Arrays) -> State:
         sums=Shared(*(np.asarray(arrays[f"sums_{name}"]) for name in Shared._fields)),
         scales=Scales(log_scale, phi_market, np.asarray(arrays["log_phi"]), like.learned),
         newton=QuasiNewton(
-            [(pair[0], pair[1]) for pair in np.asarray(arrays["pairs"])], (last[0], last[1]) if len(last) else None
+            tuple((pair[0], pair[1]) for pair in np.asarray(arrays["pairs"])),
+            (last[0], last[1]) if len(last) else None,
+            *np.asarray(arrays["trust"]).tolist(),
         ),
         covariance=np.asarray(arrays["covariance"]),
         market_covariance=np.asarray(arrays["market_covariance"]),
