@@ -58,7 +58,7 @@ def dot_source(specification: Mapping[str, Any], sizes: Mapping[str, int]) -> st
 
 def _cluster(plate: str, size: int | None, nodes: Iterable[str]) -> list[str]:
     label = plate if size is None else f"{size:,} {plate}"
-    return [f'subgraph "cluster_{plate}" {{', f'label="{label}" labeljust=r color="#7A8A99" style=rounded', *nodes, "}"]
+    return [f'subgraph "cluster_{plate}" {{', f'label="{label}" labeljust=l color="#7A8A99" style=rounded', *nodes, "}"]
 
 
 def _node(name: str, facts: Mapping[str, Any]) -> str:

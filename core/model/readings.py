@@ -30,17 +30,10 @@ class Reading:
 def readings(model: ModelPlan) -> tuple[Reading, ...]:
     """A reading for every prior of `model`, in the order of the declaration."""
     return tuple(
-        Reading(field.name, rule.label, getattr(model.priors, field.name), _sentence(field.name, model), used)
+        Reading(field.name, rule.label, getattr(model.priors, field.name), SENTENCES[field.name](model.priors), used)
         for field, rule in declarations(Priors)
         for used in [_used(field.name, model)]
     )
-
-
-def _sentence(name: str, model: ModelPlan) -> str:
-    sentence = SENTENCES[name](model.priors)
-    if name.endswith("_scale") and model.scales == "learned" and name != "concentration_scale":
-        return f"{sentence} Learned: the data decide, this is where they start."
-    return sentence
 
 
 def _used(name: str, model: ModelPlan) -> bool:

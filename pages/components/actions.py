@@ -12,8 +12,9 @@ from core.inference.plan import FitPlan
 from core.runs.requests import RunRequest
 from pages.components.access import owner, viewer
 from pages.components.address import work_on
+from pages.components.forms import spoken
 from pages.components.problems import show_problems
-from pages.components.services import manager
+from pages.components.services import datasets, manager
 from pages.components.session import roles_in_use, workspace
 
 REFUSED = "refused"
@@ -41,12 +42,19 @@ def start(plan: FitPlan, forward: bool = False) -> str:
     """
     now = workspace()
     request = RunRequest(
-        now.dataset, roles_in_use(), now.choices, plan, pinned=now.pinned, owner=owner(), shared=not owner()
-    )
+        now.dataset, roles_in_use(), now.choices, plan, name=_name(now.dataset, plan), pinned=now.pinned,
+        owner=owner(), shared=not owner(),
+    )  # fmt: skip
     run_id = manager().submit(request)
     work_on(run=run_id)
     st.session_state[FORWARD] = run_id if forward else ""
     return run_id
+
+
+def _name(dataset: str, plan: FitPlan) -> str:
+    """What a run is called until someone names it: data and engine; the list has the rest of the plan beside it."""
+    engine = f"SVI, {plan.svi.guide}" if plan.engine == "svi" else spoken(plan.engine)
+    return f"{datasets().info(dataset, viewer()).name} · {engine}, {spoken(plan.model.likelihood)}"
 
 
 @st.dialog("Discard this run?")

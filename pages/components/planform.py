@@ -12,6 +12,7 @@ from core.errors import Problem, UserError
 from core.inference.plan import ENGINES, FitPlan, NutsPlan, StructuredPlan, SviPlan, plan_values, plan_with
 from core.model.plan import ModelPlan
 from core.model.readings import readings
+from core.panel import Panel
 from pages.components.forms import names_for, show_fields, spoken
 from pages.components.session import update, workspace
 
@@ -98,25 +99,35 @@ def _reasons(placements: Mapping[str, str]) -> None:
 DEVICES = {"cpu": "CPU", "gpu": "One GPU", "all-gpus": "All GPUs"}
 
 
-def priors_editor(model: ModelPlan) -> None:
-    """The priors as a table; a changed value is taken over at once and its sentence follows."""
-    rows = [reading for reading in readings(model) if reading.used]
+def priors_editor(model: ModelPlan, absent: frozenset[str]) -> None:
+    """The priors that play a part, as a table; a changed value is taken over at once and its sentence follows.
+
+    `absent` names priors that the data leave without a part.
+    """
+    rows = [reading for reading in readings(model) if reading.used and reading.name not in absent]
+    if model.scales == "learned":
+        st.caption("Spreads are learned from the data: their values here only say what is plausible beforehand.")
     frame = pd.DataFrame(
         {"Prior": [r.label for r in rows], "Value": [r.value for r in rows], "In words": [r.sentence for r in rows]},
         index=[r.name for r in rows],
     )
     edited = st.data_editor(
-        frame, key=f"priors-{workspace().revision}", hide_index=True, disabled=["Prior", "In words"],
+        frame, key=f"priors-{workspace().revision}", hide_index=True, disabled=["Prior", "In words"], height="content",
         column_config={
-            "Value": st.column_config.NumberColumn(format="%.3g", width="small", step=0.1, required=True),
-            "Prior": st.column_config.TextColumn(width="medium"),
+            "Prior": st.column_config.TextColumn(width=210),
+            "Value": st.column_config.NumberColumn(format="%.3g", width=80, step=0.1, required=True),
             "In words": st.column_config.TextColumn(width="large"),
         },
         alt="Priors, their values and what each expects before seeing data",
     )  # fmt: skip
-    changed = {
-        name: float(edited["Value"][name]) for name in frame.index if edited["Value"][name] != frame["Value"][name]
-    }
+    values = edited["Value"]
+    changed = {name: float(values[name]) for name in frame.index if values[name] != frame["Value"][name]}
     if changed:
         update(plan=plan_with(workspace().plan, **changed))
         st.rerun()
+
+
+def priors_without_part(panel: Panel) -> frozenset[str]:
+    """Priors of effects that the data do not have."""
+    covariates = () if panel.n_covariates else ("covariate_sd", "covariate_scale")
+    return frozenset((*covariates, *(() if panel.n_periods else ("time_scale",))))

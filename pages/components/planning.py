@@ -11,7 +11,7 @@ from core.report.wording import plural
 from pages.components.actions import start
 from pages.components.costs import show_cost
 from pages.components.empty import nothing_to_fit
-from pages.components.planform import plan_form, priors_editor
+from pages.components.planform import plan_form, priors_editor, priors_without_part
 from pages.components.problems import show_problems
 from pages.components.services import checked, model_source, panel_of, placements
 from pages.components.session import renew, roles_in_use, update, workspace
@@ -31,9 +31,9 @@ def plan_page() -> None:
     panel, labels = panel_of(workspace().dataset, roles_in_use(), workspace().choices)
     plan, problems = plan_form(placements(), periods=panel.n_periods > 0)
     with top:
-        _top(plan, panel, problems, f"{escaped(sales.name)}: {_sizes(labels)}")
+        _top(plan, panel, int(labels.n_obs.sum()), problems, f"{escaped(sales.name)}: {_sizes(labels)}")
     _pinned(labels.products)
-    _model_tabs()
+    _model_tabs(panel)
     return None
 
 
@@ -45,11 +45,11 @@ def _sizes(labels: PanelLabels) -> str:
     )
 
 
-def _top(plan: FitPlan | None, panel: Panel, problems: tuple[Problem, ...], data: str) -> None:
+def _top(plan: FitPlan | None, panel: Panel, n_obs: int, problems: tuple[Problem, ...], data: str) -> None:
     left, right = st.columns([3, 2], vertical_alignment="center")
     with left:
         st.markdown(data)
-        refusals = show_cost(plan, panel) if plan else ()
+        refusals = show_cost(plan, panel, n_obs) if plan else ()
     with right, st.container(horizontal=True, horizontal_alignment="right"):
         for name, preset in PRESETS.items():
             st.button(name, on_click=renew, kwargs={"plan": preset}, type="tertiary", help="Fill the form with it.")
@@ -83,11 +83,11 @@ FOUND = 50
 MOST_PINNED = 10
 
 
-def _model_tabs() -> None:
+def _model_tabs(panel: Panel) -> None:
     priors, graph = st.tabs(["Priors in words", "Graph of the model"], on_change="rerun")
     if priors.open:
         with priors:
-            priors_editor(workspace().plan.model)
+            priors_editor(workspace().plan.model, priors_without_part(panel))
     if graph.open:
         with graph:
             now = workspace()

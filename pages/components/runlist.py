@@ -24,7 +24,6 @@ from pages.components.services import manager
 from pages.components.states import state_badge
 from pages.components.text import escaped, when
 
-LIST_HEIGHT = 330
 SHOWN = 200
 """Rows of the largest differences on screen."""
 
@@ -37,7 +36,7 @@ def pick_runs() -> tuple[RunSummary, ...] | None:
     st.caption(f"{plural(len(runs), 'run')}. Choose one to open it, two to {MOST} to compare them.")
     selected = st.dataframe(
         run_rows(runs), hide_index=True, on_select="rerun", selection_mode="multi-row", key="runs",
-        height=min(LIST_HEIGHT, 38 + 35 * len(runs)), alt="Runs, newest first",
+        placeholder="–", alt="Runs, newest first",
         column_config={
             "Loss": st.column_config.NumberColumn(format="%.4g", help="Nats per observation, at the end."),
             "Run": st.column_config.TextColumn(width="medium"),
@@ -49,7 +48,7 @@ def pick_runs() -> tuple[RunSummary, ...] | None:
 
 def run_rows(runs: Sequence[RunSummary]) -> pd.DataFrame:
     """The list as a table of words and numbers."""
-    return pd.DataFrame(
+    listed = pd.DataFrame(
         {
             "State": [_state(run) for run in runs],
             "Run": [run.name for run in runs],
@@ -62,6 +61,7 @@ def run_rows(runs: Sequence[RunSummary]) -> pd.DataFrame:
             "Note": [run.note for run in runs],
         }
     )
+    return listed.drop(columns=[name for name in ("Owner", "Note") if not listed[name].any()])
 
 
 def _state(run: RunSummary) -> str:

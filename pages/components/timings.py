@@ -164,7 +164,7 @@ def show_pictures(report: Report, others: tuple[Report, ...]) -> None:
     elif view == PICTURES[1]:
         show_chart(accuracy_chart(report.records, theme()), "accuracy-against-time")
         st.caption(
-            "Hollow marks are extrapolated: the steps that ran, at their rate, to the million the article asks for."
+            "Nobody ran the article's million steps here: the dotted line is where they would end at the measured rate."
         )
     elif view == PICTURES[2]:
         show_chart(scaling_lines(report.records, theme()), "rows-against-seconds")
