@@ -21,7 +21,8 @@ SVI = plan_with(FitPlan(), engine="svi", steps=1_000)
 def ended(plan: FitPlan) -> RunRow:
     """1,000 steps at 100 a second on 500 observations, after 5 seconds of compiling."""
     return RunRow(
-        seq=1, id="a", name="", owner="", dataset_id="", dataset_name="", request=to_text(RunRequest("", Roles(), Choices(), plan)),
+        seq=1, id="a", name="", owner="", dataset_id="", dataset_name="",
+        request=to_text(RunRequest("", Roles(), Choices(), plan)),
         state=RunState.FINISHED, phase="", wish="", process="", lane="cpu", place=1, turn=1, created=0.0,
         steps_done=1_000, steps_total=1_000, n_obs=500, seconds=15.0, rate=100.0, memory=0, loss=None, outcome="",
         usable=True, shared=True, note="",
