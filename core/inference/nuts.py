@@ -1,0 +1,288 @@
+"""Sample the demand model's posterior with the No-U-Turn sampler: exact up to Monte-Carlo error, for small markets.
+
+Chains start at draws of the structured engine's posterior, with the inverse of its variances as mass matrix. Steps run
+in chunks, warm-up included, so that a fit can be watched, stopped and resumed. Losses are potential energies: negative
+log joint densities in nats, one a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+from numpyro.infer import NUTS, init_to_value
+
+from core.environment import describe_environment
+from core.inference.engines import ENGINES, Engine
+from core.inference.fit import Chunk, Draws, Ending, Estimates, Fit, Outcome, Timing, Watcher
+from core.inference.placement import site_of
+from core.inference.plan import FitPlan
+from core.inference.program import model_of
+from core.inference.starts import draws_start
+from core.model import sites
+from core.model.demand import site_names
+from core.model.tracing import TRACING_LOCK
+from core.panel import Panel
+
+BUFFER = 50
+"""Most steps of one chunk."""
+WANTED_SECONDS = 0.3
+"""Time that a chunk should take."""
+START_DRAWS = 400
+FEWEST_DRAWS = 20
+"""Draws from which on a stopped fit is of use."""
+LARGEST_R_HAT = 1.05
+"""r-hat of any elasticity above which chains are said not to agree."""
+ARRAY = "draws_"
+
+
+@dataclass
+class _Progress:
+    """What has been sampled: draws by site for every finished or running chain, and where the running one is."""
+
+    draws: list[dict[str, list[np.ndarray]]]
+    chain: int = 0
+    step: int = 0
+    """Steps of the running chain, warm-up included."""
+    divergent: int = 0
+
+
+class _Sampler:
+    """The compiled sampler of one market and plan."""
+
+    def __init__(self, plan: FitPlan, panel: Panel):
+        self.plan, self.host = plan, panel
+        self.device = site_of(plan.placement).devices[0]
+        self.panel: Panel = jax.device_put(panel, self.device)
+        self.names = site_names(panel, plan.model)
+        self.compile_seconds = 0.0
+        self._starts = self._structured_starts()
+        with TRACING_LOCK:
+            self.kernel = self._kernel(0)
+            self.state = self._first(0)
+            began = perf_counter()
+            arguments = self.state, self.panel, jnp.int32(1)
+            self._advance = jax.jit(self._steps).lower(*arguments).compile()
+            self.compile_seconds += perf_counter() - began
+
+    def _structured_starts(self) -> Draws:
+        structured = ENGINES["structured"]
+        plan = replace(self.plan, engine="structured", placement="cpu")
+        return structured.draw(structured.fit(plan, self.host, Watcher(), None), self.host, START_DRAWS, self.plan.seed)
+
+    def _kernel(self, chain: int) -> NUTS:
+        decentred = self.plan.svi.parameterisation == "noncentred"
+        whole = draws_start(self._starts, self.host, self.plan.model, decentred)
+        first = draws_start(_one(self._starts, chain), self.host, self.plan.model, decentred)
+        mass = {(name,): jnp.asarray(np.square(scale)).reshape(-1) for name, scale in whole.scale.items()}
+        values = {name: jnp.asarray(value) for name, value in first.loc.items()}
+        model = model_of(self.plan)
+        return NUTS(model, init_strategy=init_to_value(values=values), inverse_mass_matrix=mass, dense_mass=False)
+
+    def _first(self, chain: int) -> Any:
+        key = jax.random.fold_in(jax.random.PRNGKey(self.plan.seed), chain)
+        return self.kernel.init(key, self.plan.nuts.warmup, None, model_args=(self.panel,), model_kwargs={})
+
+    def restart(self, chain: int) -> None:
+        """Begin a chain at its own draw of the structured posterior."""
+        with TRACING_LOCK:
+            other = self._kernel(chain)
+            key = jax.random.fold_in(jax.random.PRNGKey(self.plan.seed), chain)
+            self.state = other.init(key, self.plan.nuts.warmup, None, model_args=(self.panel,), model_kwargs={})
+
+    def advance(self, n: int) -> dict[str, np.ndarray]:
+        """Run `n` steps of the running chain: sites by name, energy and divergences, step first."""
+        self.state, kept = self._advance(self.state, self.panel, jnp.int32(n))
+        return {name: np.asarray(values)[:n] for name, values in kept.items()}
+
+    def _steps(self, state: Any, panel: Panel, n: Any) -> tuple[Any, dict[str, Any]]:
+        def record(at: Any) -> dict[str, Any]:
+            values = self.kernel.postprocess_fn((panel,), {})(at.z)
+            return {
+                **{name: values[name] for name in self.names},
+                "energy": at.potential_energy,
+                "divergent": at.diverging,
+            }
+
+        def one(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+            at = self.kernel.sample(carry[0], (panel,), {})
+            kept = jax.tree.map(lambda buffer, value: buffer.at[i].set(value), carry[1], record(at))
+            return at, kept
+
+        shapes = jax.eval_shape(record, state)
+        buffers = jax.tree.map(lambda leaf: jnp.zeros((BUFFER, *leaf.shape), leaf.dtype), shapes)
+        after: tuple[Any, dict[str, Any]] = jax.lax.fori_loop(0, n, one, (state, buffers))
+        return after
+
+
+def fit(plan: FitPlan, panel: Panel, watcher: Watcher, resume: Mapping[str, np.ndarray] | None = None) -> Fit:
+    """Sample `plan.nuts.chains` chains one after another on the first device of the placement."""
+    began = perf_counter()
+    watcher.on_phase("compiling")
+    sampler = _Sampler(plan, panel)
+    progress = _resumed(sampler, resume) if resume else _Progress([{name: [] for name in sampler.names}])
+    watcher.on_phase("running")
+    losses: list[np.ndarray] = []
+    ending = _sample(sampler, progress, watcher, losses)
+    return _finish(sampler, progress, ending, losses, perf_counter() - began)
+
+
+def _sample(sampler: _Sampler, progress: _Progress, watcher: Watcher, losses: list[np.ndarray]) -> Ending:
+    nuts = sampler.plan.nuts
+    length, total = 1, nuts.warmup + nuts.samples
+    while True:
+        while progress.step < total:
+            if watcher.should_stop():
+                return Ending.STOPPED
+            n = min(length, total - progress.step)
+            began = perf_counter()
+            found = sampler.advance(n)
+            seconds = perf_counter() - began
+            first = progress.chain * total + progress.step
+            _keep(progress, found, max(0, nuts.warmup - progress.step))
+            progress.step += n
+            losses.append(found["energy"])
+            if not np.isfinite(found["energy"]).any():
+                return Ending.DIVERGED
+            watcher.on_chunk(_chunk(sampler, progress, watcher, first, found, seconds))
+            length = int(np.clip(length * np.clip(WANTED_SECONDS / max(seconds, 1e-6), 0.5, 2.0), 1, BUFFER))
+        if progress.chain + 1 == nuts.chains:
+            return Ending.FINISHED
+        progress.chain, progress.step = progress.chain + 1, 0
+        progress.draws.append({name: [] for name in sampler.names})
+        sampler.restart(progress.chain)
+
+
+def _keep(progress: _Progress, found: dict[str, np.ndarray], skip: int) -> None:
+    """Add what lies after the warm-up."""
+    for name, parts in progress.draws[-1].items():
+        if skip < len(found[name]):
+            parts.append(found[name][skip:])
+    progress.divergent += int(found["divergent"][skip:].sum())
+
+
+def _chunk(
+    sampler: _Sampler, progress: _Progress, watcher: Watcher, first: int, found: dict[str, np.ndarray], seconds: float
+) -> Chunk:
+    state, chain, step = sampler.state, progress.chain, progress.step
+    draws = _flat(progress)
+
+    def checkpoint() -> Mapping[str, np.ndarray]:
+        leaves = {f"leaf_{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+        counts = np.array([chain, step, progress.divergent, *_lengths(progress)])
+        return {**leaves, **{ARRAY + name: values for name, values in draws.items()}, "counts": counts}
+
+    notes = {
+        "chain": float(chain + 1),
+        "step_size": float(state.adapt_state.step_size),
+        "acceptance": float(state.mean_accept_prob),
+        "divergent": float(progress.divergent),
+    }
+    estimates = _estimates(draws, watcher.pinned) if _count(draws) > 1 else None
+    return Chunk(first, np.asarray(found["energy"], np.float64), seconds, estimates, notes, checkpoint)
+
+
+def _estimates(draws: dict[str, np.ndarray], pinned: tuple[int, ...]) -> Estimates:
+    market, category = draws[sites.GLOBAL], draws[sites.CATEGORY]
+    product = draws[sites.PRODUCT][:, list(pinned)]
+    return Estimates(
+        float(market.mean()), float(market.std()), category.mean(axis=0), category.std(axis=0),
+        product.mean(axis=0), product.std(axis=0),
+    )  # fmt: skip
+
+
+def _resumed(sampler: _Sampler, arrays: Mapping[str, np.ndarray]) -> _Progress:
+    chain, step, divergent, *lengths = (int(n) for n in arrays["counts"])
+    like, structure = jax.tree.flatten(sampler.state)
+    leaves = [jnp.asarray(arrays[f"leaf_{i}"]) for i in range(len(like))]
+    sampler.state = jax.device_put(jax.tree.unflatten(structure, leaves), sampler.device)
+    edges = np.cumsum(lengths)[:-1]
+    parts = {name: np.split(np.asarray(arrays[ARRAY + name]), edges) for name in sampler.names}
+    draws = [{name: [parts[name][i]] for name in sampler.names} for i in range(len(lengths))]
+    return _Progress(draws, chain, step, divergent)
+
+
+def _finish(sampler: _Sampler, progress: _Progress, ending: Ending, losses: list[np.ndarray], seconds: float) -> Fit:
+    draws, steps = _flat(progress), sum(len(part) for part in losses)
+    diagnostics = {**_agreement(progress), "divergent": progress.divergent}
+    if ending is Ending.FINISHED and diagnostics.get("largest_r_hat", 1.0) > LARGEST_R_HAT:
+        ending = Ending.NOT_CONVERGED
+    usable = ending is not Ending.DIVERGED and _count(draws) >= FEWEST_DRAWS
+    return Fit(
+        plan=sampler.plan,
+        state={ARRAY + name: values for name, values in draws.items()},
+        losses=np.concatenate(losses).astype(np.float64) if losses else np.zeros(0),
+        outcome=Outcome(ending, ending.value.format(steps=steps, step=steps), usable),
+        timing=Timing(sampler.compile_seconds, seconds - sampler.compile_seconds, steps),
+        environment=describe_environment(),
+        diagnostics=diagnostics,
+    )
+
+
+def _agreement(progress: _Progress) -> dict[str, Any]:
+    """Split r-hat and effective sample size per product, and the worst r-hat of any elasticity; from whole chains."""
+    longest = max(_lengths(progress))
+    whole = [i for i, n in enumerate(_lengths(progress)) if n == longest]
+    if longest < 4:
+        return {}
+    found = {}
+    for name in (sites.GLOBAL, sites.CATEGORY, sites.PRODUCT):
+        chains = np.stack([np.concatenate(progress.draws[i][name]) for i in whole]).astype(np.float64)
+        found[name] = split_gelman_rubin(chains), effective_sample_size(chains)
+    return {
+        "r_hat": np.asarray(found[sites.PRODUCT][0]),
+        "ess": np.asarray(found[sites.PRODUCT][1]),
+        "largest_r_hat": float(max(np.max(r_hat) for r_hat, _ in found.values())),
+        "smallest_ess": float(min(np.min(ess) for _, ess in found.values())),
+    }
+
+
+def count_draws(fit: Fit) -> int:
+    """Draws that a fit keeps, all chains together."""
+    return len(fit.state[ARRAY + sites.GLOBAL])
+
+
+def draw(fit: Fit, panel: Panel, n_draws: int, seed: int = 0) -> Draws:
+    """`n_draws` of the sampled draws, without repetition where there are enough."""
+    names = site_names(panel, fit.plan.model)
+    total = count_draws(fit)
+    random = np.random.default_rng(seed)
+    chosen = random.choice(total, n_draws, replace=n_draws > total)
+    values = {name: np.asarray(fit.state[ARRAY + name])[chosen] for name in names}
+    level = values.pop(sites.LEVEL_SERIES)
+    if fit.plan.model.preset == "article":
+        level = level + values[sites.PRODUCT][:, np.asarray(panel.product_of_series)] * np.asarray(panel.reference)
+    return Draws(values.pop(sites.GLOBAL), values.pop(sites.CATEGORY), values.pop(sites.PRODUCT), level, values)
+
+
+def _one(draws: Draws, number: int) -> Draws:
+    """One draw alone, draw axis kept."""
+    at = slice(number, number + 1)
+    return Draws(
+        draws.elasticity_global[at], draws.elasticity_category[at], draws.elasticity_product[at],
+        draws.level_series[at], {name: values[at] for name, values in draws.others.items()},
+    )  # fmt: skip
+
+
+def _lengths(progress: _Progress) -> list[int]:
+    return [sum(len(part) for part in chain[sites.GLOBAL]) for chain in progress.draws]
+
+
+def _flat(progress: _Progress) -> dict[str, np.ndarray]:
+    """All draws by site, chain after chain."""
+    names = progress.draws[0]
+    parts = {name: [part for chain in progress.draws for part in chain[name]] for name in names}
+    return {name: np.concatenate(found) if found else np.zeros((0, 1)) for name, found in parts.items()}
+
+
+def _count(draws: dict[str, np.ndarray]) -> int:
+    return len(draws[sites.GLOBAL])
+
+
+ENGINES["nuts"] = Engine(fit, draw)
