@@ -90,48 +90,57 @@ def times_text(times: float) -> str:
 
 
 def accuracy_chart(records: Iterable[Record], theme: Theme = "light") -> Chart:
-    """Error against seconds for whole fits of one market; extrapolated times are hollow and say so."""
-    fits = [r for r in records if r.case == "posterior" and r.success and "rmse_to_truth" in r.accuracy]
-    largest = max((record.n_obs for record in fits), default=0)
-    fits = [record for record in fits if record.n_obs == largest]
+    """Error against seconds for whole fits of the largest market; a dotted line where the article's steps would end."""
+    timed = [record for record in records if record.case == "posterior" and record.success]
+    largest = max((record.n_obs for record in timed), default=0)
+    timed = [record for record in timed if record.n_obs == largest]
+    fits = [record for record in timed if "rmse_to_truth" in record.accuracy]
     data = pd.DataFrame(
         [_accuracy_row(record) for record in fits],
-        columns=["what", "variant", "seconds", "error", "cover 90 %", "steps", "extrapolated"],
+        columns=["what", "variant", "seconds", "error", "cover 90 %", "steps"],
     )
-    figure = blank(
-        theme, "seconds, compilation included (log scale)", "error of product elasticities (RMSE)", height=420
-    )
-    for (variant, extrapolated), part in data.groupby(["variant", "extrapolated"], sort=False):
-        symbol = SYMBOLS.get(str(variant), "circle") + ("-open" if extrapolated else "")
+    figure = blank(theme, "seconds, compilation included (log scale)", "error of elasticities (RMSE)", height=420)
+    for variant, part in data.groupby("variant", sort=False):
         figure.add_trace(
             go.Scatter(
                 x=part["seconds"], y=part["error"], mode="lines+markers",
-                name=str(variant).replace("-", ", "), customdata=part[["what", "cover 90 %", "steps"]],
+                name=str(variant), customdata=part[["what", "cover 90 %", "steps"]],
                 hovertemplate="%{customdata[0]}<br>%{x:.3g} s, error %{y:.3f}<br>90 % intervals hold "
                 "%{customdata[1]:.1%}<br>%{customdata[2]:,} steps<extra></extra>",
                 line={"color": colour(THINGS[str(variant)], theme), "dash": "dot"},
-                marker={"size": 11, "symbol": symbol, "line": {"width": 2}},
+                marker={"size": 11, "symbol": SYMBOLS.get(str(variant), "circle")},
             )
+        )  # fmt: skip
+    ends = [record for record in timed if record.extrapolated]
+    for record in ends:
+        figure.add_vline(
+            record.total_seconds, line_color=colour("quiet", theme), line_dash="dot",
+            annotation_text=f"article's {record.steps:,} steps, {record.placement}, extrapolated",
+            annotation_position="top left", annotation_font_color=colour("quiet", theme),
         )  # fmt: skip
     figure.update_xaxes(type="log", dtick=1)
     figure.update_yaxes(rangemode="tozero")
-    return Chart(figure, _accuracy_words(data, largest), data)
+    return Chart(figure, _accuracy_words(data, ends, largest), data)
 
 
 def _accuracy_row(record: Record) -> tuple[object, ...]:
     return (
         label_of(record), record.variant, record.total_seconds, record.accuracy["rmse_to_truth"],
-        record.accuracy.get("coverage90"), record.steps, record.extrapolated,
+        record.accuracy.get("coverage90"), record.steps,
     )  # fmt: skip
 
 
-def _accuracy_words(data: pd.DataFrame, n_obs: int) -> str:
+def _accuracy_words(data: pd.DataFrame, ends: Sequence[Record], n_obs: int) -> str:
     if data.empty:
         return "No fit has been measured yet."
     parts = [
-        f"{row['what']} reached {row['error']:.3f} in {seconds(row['seconds'])}"
-        f"{' (extrapolated)' if row['extrapolated'] else ''}, its 90 % intervals hold {share(row['cover 90 %'])}"
+        f"{row['what']} reached {row['error']:.3f} in {seconds(row['seconds'])}, its 90 % intervals hold "
+        f"{share(row['cover 90 %'])}"
         for row in data.to_dict("records")
+    ]
+    parts += [
+        f"the article's {record.steps:,} steps would take {seconds(record.total_seconds or 0.0)} (extrapolated)"
+        for record in ends
     ]
     return f"Error against known elasticities on {plural(n_obs, 'row')}: " + "; ".join(parts) + "."
 

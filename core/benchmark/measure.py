@@ -136,21 +136,31 @@ def _article(cell: Cell) -> Record:
     return replace(blank(cell), **times.fields(cell.n_obs), accuracy=measures)
 
 
-def _article_extrapolated(cell: Cell) -> Record:
-    """The accuracy is that of the steps that ran; the seconds are those of the steps that the article asks for."""
+FIT_PATIENCE = 8
+"""Times `Cell.seconds` that the article's recipe is given to reach what accuracy it can."""
+
+
+def _article_fit(cell: Cell) -> Record:
+    """The article's recipe for a while: what it has reached, and in how many seconds, nothing extrapolated."""
     setting = set_up(cell)
     run, estimates = article_call(cell, setting)
     steps = _steps_per_call(cell.n_obs)
-    times = time_calls(lambda: run(steps), steps, 4 * cell.seconds)
-    found = estimates()
-    ran = (len(times.warm) + 1) * steps
-    fields = times.fields(cell.n_obs)
-    asked = ARTICLE_SVI.steps
-    fields |= {"steps": asked, "run_seconds": min(times.warm) / times.steps * asked}
+    times = time_calls(lambda: run(steps), steps, FIT_PATIENCE * cell.seconds)
+    found, best = estimates(), min(times.warm)
+    ran = {"run_seconds": sum(times.warm) + best, "steps": (len(times.warm) + 1) * steps}
     measures = accuracy.of_normals(found["mean"], found["sd"], setting.elasticity)
-    return replace(
-        blank(cell), **fields, accuracy=measures | {"accuracy_steps": float(ran), "extrapolated_from_steps": float(ran)}
-    )
+    return replace(blank(cell), **times.fields(cell.n_obs) | ran, accuracy=measures)
+
+
+def _article_extrapolated(cell: Cell) -> Record:
+    """Seconds of the steps that the article asks for, at the rate of those that ran. No accuracy: nobody ran them."""
+    setting = set_up(cell)
+    run, _ = article_call(cell, setting)
+    steps, asked = _steps_per_call(cell.n_obs), ARTICLE_SVI.steps
+    times = time_calls(lambda: run(steps), steps, cell.seconds)
+    million = {"run_seconds": min(times.warm) / steps * asked, "steps": asked}
+    ran = float((len(times.warm) + 1) * steps)
+    return replace(blank(cell), **times.fields(cell.n_obs) | million, accuracy={"extrapolated_from_steps": ran})
 
 
 # Our engines, through the one call that the page uses too
@@ -183,10 +193,12 @@ def _panel(cell: Cell) -> Record:
     """The article's model and recipe in our live loop: seconds per step from its chunks, the first one left out."""
     setting = set_up(cell)
     clock = _Clock(cell.seconds, [])
-    watcher = Watcher(on_chunk=clock.on_chunk, should_stop=clock.is_up)
-    result = _usable(fit(panel_plan(cell), setting.panel, watcher))
+    watcher = Watcher(on_chunk=clock.on_chunk, should_stop=lambda: not cell.steps and clock.is_up())
+    result = _usable(fit(plan := panel_plan(cell), setting.panel, watcher))
     warm = clock.per_step[1:] or clock.per_step
     measures = {"loss_at_end": float(result.losses[-1]) / cell.n_obs, **memory_of(setting, cell.n_obs)}
+    if cell.case == "posterior":
+        measures |= accuracy.of_draws(draw(result, setting.panel, plan.draws), setting.elasticity)
     return replace(
         blank(cell),
         **time_fields(warm, result.timing.steps, cell.n_obs),
@@ -195,15 +207,16 @@ def _panel(cell: Cell) -> Record:
     )
 
 
+ENGINES = {"svi": "svi", "svi-lowrank": "svi", "nuts": "nuts"}
+"""Engine of a variant; the structured one of the others."""
+
+
 def plan_of(cell: Cell) -> FitPlan:
     """The plan of a whole fit: the default one, but for what the cell says."""
     scales = "fixed" if cell.variant == "structured-fixed" else "learned"
-    engine = {"svi": "svi", "svi-lowrank": "svi", "nuts": "nuts"}.get(cell.variant, "structured")
-    svi = (
-        SviPlan(guide=cell.guide, loss=cell.loss, particles=cell.particles, steps=cell.steps)
-        if cell.loss
-        else SviPlan()
-    )
+    engine, svi = ENGINES.get(cell.variant, "structured"), SviPlan()
+    if engine == "svi":
+        svi = replace(svi, guide=cell.guide, loss=cell.loss, particles=cell.particles, steps=cell.steps)
     model = ModelPlan(likelihood=cell.likelihood, scales=scales)
     return FitPlan(model=model, engine=engine, svi=svi, placement=cell.placement)
 
@@ -248,7 +261,7 @@ def _bytes_per_device(placement: str, panel: Panel) -> dict[str, float]:
 
 
 METERS: Mapping[str, Callable[[Cell], Record]] = {
-    "article": _article,
+    "article": lambda cell: _article_fit(cell) if cell.case == "posterior" else _article(cell),
     "article-fused": _article,
     "article-extrapolated": _article_extrapolated,
     "panel": _panel,

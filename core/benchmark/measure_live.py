@@ -169,7 +169,7 @@ RUNS: Mapping[str, Callable[[Program, Data], Run]] = {
 
 
 def measure_live(cell: Cell) -> Record:
-    """Time one variant. The progress bar compiles in every call: there, compilation is what a call of one step takes."""
+    """Time one variant. The progress bar compiles in every call: there, that is what a call of one step takes."""
     host = regression_data(cell.rows, cell.columns)
     with site_of(cell.placement).in_force():
         data: Data = jax.device_put(host, site_of(cell.placement).devices[0])

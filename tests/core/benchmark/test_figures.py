@@ -46,18 +46,25 @@ def test_a_report_without_a_baseline_says_so():
     assert "No scaling" in scaling_lines([]).alt
 
 
-def _fit(variant, seconds, error, **accuracy):
-    measures = {"rmse_to_truth": error, "coverage90": 0.9, **accuracy}
+def _fit(variant, seconds, error):
+    measures = {"rmse_to_truth": error, "coverage90": 0.9}
     return record(seconds, case="posterior", variant=variant, accuracy=measures, compile_seconds=0.0)
 
 
 def test_accuracy_is_drawn_against_the_seconds_of_the_whole_fit():
-    extrapolated = _fit("article-extrapolated", 9e4, 0.3, extrapolated_from_steps=40.0)
+    chart = accuracy_chart([_fit("structured", 3.0, 0.1), _fit("article", 40.0, 1.2)])
+    assert chart.data["seconds"].tolist() == [3.0, 40.0]
+    assert {trace.name for trace in chart.figure.data} == {"article", "structured"}
+    assert "structured · Trace_ELBO · cpu reached 0.100" in chart.alt
+
+
+def test_an_extrapolated_time_is_a_labelled_line_without_an_error():
+    extrapolated = record(
+        9e4, 10**6, case="posterior", variant="article-extrapolated", accuracy={"extrapolated_from_steps": 40.0}
+    )
     chart = accuracy_chart([_fit("structured", 3.0, 0.1), extrapolated])
-    assert chart.data["seconds"].tolist() == [3.0, 9e4]
-    symbols = {trace.name: trace.marker.symbol for trace in chart.figure.data}
-    assert symbols["article, extrapolated"].endswith("-open")
-    assert not symbols["structured"].endswith("-open")
+    assert chart.data["variant"].tolist() == ["structured"]
+    assert [note.text for note in chart.figure.layout.annotations] == ["article's 1,000,000 steps, cpu, extrapolated"]
     assert "(extrapolated)" in chart.alt
 
 

@@ -1,0 +1,89 @@
+"""What a page starts: a benchmark or a race in a process of its own, found again by its files and called off by one."""
+
+import time
+
+import pytest
+
+from core.benchmark import jobs
+from core.benchmark.options import BenchmarkOptions
+from core.benchmark.race import LANES, Line, RaceOptions, lines_of, run_lane, watched_products
+from core.benchmark.runner import kept_reports
+from core.errors import UserError
+from core.runs.locks import FileLock
+from core.settings import Settings
+
+PATIENCE = 120.0
+"""Seconds for a process to import JAX, compile and end on a loaded machine."""
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(data_dir=tmp_path)
+
+
+def _wait(settings):
+    until = time.monotonic() + PATIENCE
+    while jobs.running(settings):
+        assert time.monotonic() < until, jobs.last_words(settings)
+        time.sleep(0.2)
+
+
+def test_a_second_job_is_refused_while_one_runs(settings):
+    folder = jobs.race_folder(settings).parent
+    jobs._write_job(folder, "race", taken=True)
+    with FileLock(folder / "running.lock") as lock:
+        assert lock.acquire()
+        assert jobs.running(settings) == "race"
+        with pytest.raises(UserError, match="a race is running"):
+            jobs.start_benchmark(BenchmarkOptions(), settings)
+    assert jobs.running(settings) == ""
+
+
+def test_a_job_that_died_is_not_running(settings):
+    jobs._write_job(jobs.race_folder(settings).parent, "benchmark", taken=True)
+    assert jobs.running(settings) == ""
+
+
+@pytest.mark.slow
+def test_a_benchmark_started_by_the_page_can_be_called_off_and_keeps_its_report(settings):
+    jobs.start_benchmark(BenchmarkOptions(cases="live", placements="cpu", rounds=1), settings)
+    assert jobs.running(settings) == "benchmark"
+    jobs.ask_to_stop(settings)
+    _wait(settings)
+    (report,) = kept_reports(settings)
+    assert report.state == "cancelled"
+    assert report.planned > len(report.records)
+
+
+def test_a_line_half_written_is_left_for_the_next_look(tmp_path):
+    (tmp_path / "ours.jsonl").write_text('{"seconds": 1.0, "steps": 2}\n{"seconds": 2.0, "st')
+    assert lines_of(tmp_path, "ours") == (Line(1.0, 2),)
+    assert lines_of(tmp_path, "article") == ()
+
+
+def test_both_lanes_watch_the_same_products_spread_over_the_market():
+    assert watched_products(20) == watched_products(20)
+    assert len(watched_products(12_000)) == 10
+    assert (watched_products(12_000)[0], watched_products(12_000)[-1]) == (0, 11_999)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lane", LANES)
+def test_a_lane_reports_how_wrong_it_still_is_until_it_is_done(tmp_path, lane):
+    run_lane(RaceOptions(ours="panel", products=40, periods=20, seconds=2.0), tmp_path, lane)
+    lines = lines_of(tmp_path, lane)
+    assert lines[0] == Line(0.0, 0)
+    assert [line.seconds for line in lines] == sorted(line.seconds for line in lines)
+    assert lines[-1].done
+    assert lines[-1].steps > 0
+    assert lines[-1].error is not None
+    assert 0.0 <= lines[-1].coverage90 <= 1.0
+
+
+@pytest.mark.slow
+def test_the_structured_lane_ends_nearer_the_truth_than_it_began(tmp_path):
+    run_lane(RaceOptions(products=60, periods=30, seconds=60.0), tmp_path, "ours")
+    lines = lines_of(tmp_path, "ours")
+    first = next(line.watched_error for line in lines if line.watched_error is not None)
+    assert lines[-1].watched_error <= first
+    assert lines[-1].done
