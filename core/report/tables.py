@@ -49,10 +49,11 @@ def _level(posterior: Posterior, level: str) -> pd.DataFrame:
         "prob_elastic": summary.prob_elastic,
         "price_sd": price_sd,
         **_own(posterior, level),
-        **_diagnostics(posterior, level),
-        VERDICT_COLUMN: pd.array(posterior.verdicts(level), dtype="str"),
     }
-    return pd.DataFrame(columns)
+    # What an engine reports may bear the name of a summary of the draws, which keeps its place.
+    more = {name: values for name, values in _diagnostics(posterior, level).items() if name not in columns}
+    verdict = pd.array(posterior.verdicts(level), dtype="str")
+    return pd.DataFrame({**columns, **more, VERDICT_COLUMN: verdict})
 
 
 def _names(posterior: Posterior, level: str) -> tuple[list[str], list[str]]:

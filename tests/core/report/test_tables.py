@@ -72,3 +72,12 @@ def test_pages_cut_the_sorted_table_and_missing_values_come_last(posterior):
 def test_nothing_found_is_one_empty_page(posterior):
     found = page_of(product_table(posterior), search="no such product")
     assert (found.matched, found.page, found.pages, len(found.rows)) == (0, 1, 1, 0)
+
+
+def test_what_an_engine_reports_never_replaces_a_summary_of_the_draws():
+    panel, labels, draws = market()
+    odd = posterior_from_draws(draws, panel, labels, diagnostics={"mean": np.full(12, 7.0), "verdict": np.ones(12)})
+    table = elasticity_table(odd)
+    assert table.loc[0, "mean"] == odd.levels["global"].mean[0]
+    assert table["mean"].tolist()[4:] == odd.levels["product"].mean.tolist()
+    assert set(table["verdict"]) <= {"elastic", "inelastic", "uncertain", "no variation"}
