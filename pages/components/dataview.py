@@ -86,7 +86,7 @@ def show_overview(seen: Overview, preview: pd.DataFrame) -> None:
 def facts(seen: Overview) -> list[tuple[str, str]]:
     """The figures of the top line."""
     found = [
-        ("Rows used", f"{seen.cells:,}"),
+        ("Observations", f"{seen.cells:,}"),
         ("Products", f"{seen.products:,}"),
         ("Categories", f"{seen.categories:,}"),
     ]
@@ -98,7 +98,7 @@ def facts(seen: Overview) -> list[tuple[str, str]]:
         *found,
         ("Units sold", units(seen.total_units)),
         ("Mean price", price(seen.mean_price)),
-        ("Rows without sales", share(seen.zero_share)),
+        ("Without sales", share(seen.zero_share)),
     ]
 
 
@@ -152,11 +152,14 @@ def _product_table(seen: Overview) -> None:
 def _over_time(seen: Overview) -> None:
     frame = seen.by_period
     left, right = st.columns(2, gap="medium")
-    for cell, column, title in ((left, "units", "Units sold"), (right, "mean_price", "Mean price")):
+    for cell, column, title, told in (
+        (left, "units", "Units sold", units),
+        (right, "mean_price", "Mean price", price),
+    ):
         with cell:
             st.markdown(f"**{title} per period**")
             low, high = frame[column].min(), frame[column].max()
-            words = f"{title} per period, from {low:,.2f} to {high:,.2f}."
+            words = f"{title} per period, from {told(low)} to {told(high)}."
             st.altair_chart(over_time(frame, column), alt=words)
             st.caption(words)
     with st.popover("Data", icon=":material/table:", type="tertiary"):

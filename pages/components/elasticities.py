@@ -13,14 +13,13 @@ from jaxtyping import Float
 from core.posterior.checks import PredictiveChecks, predictive_checks
 from core.posterior.posterior import Posterior
 from core.posterior.recovery import recovery
-from core.report.comparison import truth_in_order
 from core.report.figures import caterpillar, coverage_chart, forest, shrinkage_view, truth_scatter, z_histogram
 from core.report.wording import share
 from pages.components.elastable import product_picker
 from pages.components.errors import guard
 from pages.components.pictures import show_chart, theme
 from pages.components.product import show_product
-from pages.components.services import market, posterior, table, truth
+from pages.components.services import market, posterior, table, truth_of_run
 
 FEW = 4
 
@@ -47,9 +46,7 @@ class Found:
 
 def found_by(run_id: str, name: str, dataset: str, mass: float) -> Found:
     """The result of a run with intervals of `mass`."""
-    rows = table(run_id, mass)
-    known = truth(dataset)
-    return Found(run_id, name, posterior(run_id, mass), rows, None if known is None else truth_in_order(rows, known))
+    return Found(run_id, name, posterior(run_id, mass), table(run_id, mass), truth_of_run(run_id, dataset, mass))
 
 
 def show_pictures(found: Found) -> None:

@@ -26,6 +26,7 @@ from pages.components.session import workspace
 TYPES = ["csv", "tsv", "txt", "parquet", "xlsx", "xls", "ods"]
 MARKET_FIELDS = ("products", "periods", "categories", "likelihood", "mean_units", "stores", "covariate", "seed")
 PROBLEMS = "intake-problems"
+TURN = "upload-turn"
 
 
 @lru_cache(maxsize=1)
@@ -61,7 +62,8 @@ def choose_dataset() -> str:
             "Data set", options, options.index(workspace().dataset), format_func=names.__getitem__,
             key=f"dataset-{workspace().dataset}", on_change=_open, args=(f"dataset-{workspace().dataset}",), width=300,
         )  # fmt: skip
-        with st.popover("Upload", icon=":material/upload:"):
+        # A new key after every upload: the menu closes, and what was read shows.
+        with st.popover("Upload", icon=":material/upload:", key=f"upload-menu-{st.session_state.get(TURN, 0)}"):
             _upload_form()
         with st.popover("Simulate", icon=":material/casino:"):
             _market_form()
@@ -74,7 +76,7 @@ def _open(key: str) -> None:
 
 
 def _upload_form() -> None:
-    turn = st.session_state.setdefault("upload-turn", 0)
+    turn = st.session_state.setdefault(TURN, 0)
     st.file_uploader(
         "Sales file", TYPES, key=f"upload-{turn}", on_change=_take, args=(f"upload-{turn}",),
         max_upload_size=settings().upload_mb,
@@ -88,7 +90,7 @@ def _take(key: str) -> None:
     upload: UploadedFile | None = st.session_state[key]
     if upload is None:
         return
-    st.session_state["upload-turn"] += 1
+    st.session_state[TURN] += 1
     st.session_state[PROBLEMS] = ()
     try:
         work_on(dataset=keep_upload(upload.name, upload.getbuffer()), run="")

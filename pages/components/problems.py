@@ -16,8 +16,9 @@ BADGES = {
     "warning": ("Check", ":material/warning:", "orange"),
     "note": ("Note", ":material/info:", "blue"),
 }
-SHOWN = 6
-"""Problems shown before the rest goes behind a click."""
+FEW = 3
+"""Problems that stand open on the page; more of them scroll in a box of their own."""
+BOX_HEIGHT = 430
 
 
 def worst_first(problems: Iterable[Problem]) -> list[Problem]:
@@ -28,12 +29,9 @@ def worst_first(problems: Iterable[Problem]) -> list[Problem]:
 def show_problems(problems: Iterable[Problem], choose: Callable[[Problem], None] | None = None) -> None:
     """One row a problem; `choose` draws the control with which its treatment is changed."""
     ordered = worst_first(problems)
-    for problem in ordered[:SHOWN]:
-        _row(problem, choose)
-    if len(ordered) > SHOWN:
-        with st.expander(f"{len(ordered) - SHOWN} more"):
-            for problem in ordered[SHOWN:]:
-                _row(problem, choose)
+    with st.container(height=BOX_HEIGHT if len(ordered) > FEW else "content", border=False):
+        for problem in ordered:
+            _row(problem, choose)
 
 
 def summary_of(problems: Iterable[Problem]) -> str:

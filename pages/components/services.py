@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Float
 
 from core.data.encoding import encode
 from core.data.overview import Overview, overview
@@ -18,6 +20,7 @@ from core.model.graph import model_graph
 from core.model.plan import ModelPlan
 from core.panel import Panel, PanelLabels
 from core.posterior.posterior import Posterior, at_mass
+from core.report.comparison import truth_in_order
 from core.report.tables import elasticity_table
 from core.runs.datasets import DatasetStore
 from core.runs.manager import RunManager, get_manager
@@ -130,10 +133,16 @@ def _table(run_id: str, steps: int, mass: float, viewer: str | None) -> pd.DataF
     return elasticity_table(_posterior(run_id, steps, mass, viewer))
 
 
+def truth_of_run(run_id: str, dataset: str, mass: float) -> Float[np.ndarray, "row"] | None:
+    """The true elasticities in the order of a run's table; None for real data."""
+    known = datasets().truth(dataset)
+    return None if known is None else _truth(run_id, known, table(run_id, mass))
+
+
 @st.cache_resource(max_entries=FEW, show_spinner=False)
-def truth(dataset: str) -> pd.DataFrame | None:
-    """The true elasticities of a simulated market; None for real data."""
-    return datasets().truth(dataset)
+def _truth(run_id: str, _known: pd.DataFrame, _table: pd.DataFrame) -> Float[np.ndarray, "row"]:
+    # The order of rows is that of the run's labels, whatever the interval.
+    return truth_in_order(_table, _known)
 
 
 @st.cache_resource(max_entries=10, show_spinner="Drawing the model")
