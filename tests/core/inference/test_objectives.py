@@ -27,7 +27,7 @@ for name in ("Trace_ELBO", "TraceMeanField_ELBO", "RenyiELBO"):
 
 
 def model(x: np.ndarray) -> None:
-    parts = [numpyro.sample(name, dist.Normal(0.0, 1.0 + n)) for n, name in enumerate(SITES)]
+    parts = [numpyro.sample(name, dist.Normal(0.1 * n, 0.37 * 1.9**n)) for n, name in enumerate(SITES)]
     numpyro.sample("seen", dist.Normal(sum(parts), 1.0).expand(x.shape).to_event(1), obs=x)
 
 
