@@ -115,7 +115,7 @@ def columns(mass: float) -> dict[str, object]:
         "interval": text(f"{mass:.0%} interval".replace("%", " %"), help="Where the elasticity lies so probably."),
         "verdict": text("Verdict", help="Given from 90 % probability on."),
         "prob_elastic": st.column_config.ProgressColumn(
-            "P(elastic)", format="percent", min_value=0, max_value=1,
+            "P(elastic)", format="percent", min_value=0, max_value=1, width=110,
             help="Probability that units react more than proportionally: elasticity below -1.",
         ),
         "n_obs": number("Rows", format="localized", help="Observations of this product."),

@@ -10,6 +10,7 @@ from core.posterior.densities import product_densities
 from core.posterior.posterior import Posterior
 from core.posterior.seasons import period_effects
 from core.posterior.verdicts import VERDICTS
+from core.report.advice import what_would_settle
 from core.report.figures import demand_figure, density_figure, period_effects_figure
 from core.report.wording import elasticity, plural, share
 from core.runs.prepare import Prepared
@@ -20,10 +21,11 @@ from pages.components.text import escaped
 def show_product(posterior: Posterior, market: Prepared, table: pd.DataFrame, name: str) -> None:
     """Its elasticity in words, then curve and posterior side by side, then its category's periods."""
     code = product_code(posterior.labels, name)
-    row = table[(table["level"] == "product") & (table["product"] == name)].iloc[0]
+    products = table[table["level"] == "product"]
+    row = products.iloc[code]
     with st.container(border=True):
         st.markdown(f"#### {escaped(name)} — {elasticity(row['mean'], row['lower'], row['upper'])}")
-        st.markdown(_words(row))
+        st.markdown(_words(row, products))
         left, right = st.columns([3, 2], gap="medium")
         with left:
             seen = observations_of(market.panel, posterior.labels, code)
@@ -36,7 +38,7 @@ def show_product(posterior: Posterior, market: Prepared, table: pd.DataFrame, na
         _periods(posterior, code, row["category"])
 
 
-def _words(row: pd.Series) -> str:
+def _words(row: pd.Series, products: pd.DataFrame) -> str:
     own = (
         f"Its own {plural(int(row['n_obs']), 'row')} alone would say {elasticity(row['own_estimate'])}; "
         f"pooling moved that {share(row['shrinkage'])} of the way to its category."
@@ -46,17 +48,8 @@ def _words(row: pd.Series) -> str:
     verdict = VERDICTS[row["verdict"]]
     return (
         f"**{verdict.label}.** {verdict.sentence} Elastic with {share(row['prob_elastic'])} probability. {own} "
-        f"{_what_would_help(row)}"
+        f"{what_would_settle(products, str(row['product']))}"
     )
-
-
-def _what_would_help(row: pd.Series) -> str:
-    """What would change our mind."""
-    if row["verdict"] == "no variation":
-        return "A single deliberate price change would tell more than all its rows so far."
-    if row["verdict"] == "uncertain":
-        return "More or larger price changes would narrow the interval fastest."
-    return ""
 
 
 def _periods(posterior: Posterior, code: int, category: str) -> None:

@@ -13,6 +13,7 @@ from core.report.figures import compare_runs as against_each_other
 from core.report.figures import loss_curves
 from core.report.wording import plural, seconds
 from core.runs.compare import Comparison, compare_runs
+from core.runs.diagnostics import diagnostics_bundle
 from core.runs.requests import RunSummary
 from pages.components.access import viewer
 from pages.components.actions import attempt, confirm_discard
@@ -157,3 +158,12 @@ def _side_by_side(found: Comparison) -> None:
     )  # fmt: skip
     if len(found.names) == 2:
         show_chart(against_each_other(rows, *found.names, theme()), "runs-against-each-other")
+
+
+def bug_report() -> None:
+    """Versions, settings, states of runs and the last log lines in one file; no data in it."""
+    st.download_button(
+        "Diagnostics for a bug report", lambda: diagnostics_bundle(manager(), viewer()), "isoelastic-diagnostics.zip",
+        "application/zip", icon=":material/bug_report:", type="tertiary", on_click="ignore", key="diagnostics",
+        help="Versions, settings, states of runs and the last log lines. No sales data and no names.",
+    )  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import streamlit as st
 
 from core.environment import free_memory_bytes, resident_bytes
 from core.errors import UserError
-from core.report.wording import size
+from core.report.wording import plural, size
 from core.runs.snapshots import RunSnapshot
 from core.runs.views import plan_line
 from pages.components.access import auth_configured, owner, viewer
@@ -64,7 +66,10 @@ def _state(run_id: str) -> None:
         if run.state.active:
             st.page_link(page("model"), label="Watch it", icon=":material/visibility:")
     st.caption("MACHINE")
-    st.markdown(f"{size(resident_bytes())} in use · {size(free_memory_bytes())} of memory free")
+    st.markdown(
+        f"{plural(os.cpu_count() or 1, 'core')} · {size(free_memory_bytes())} free  \n"
+        f"{size(resident_bytes())} of memory in use here"
+    )
 
 
 def _person() -> None:

@@ -3,7 +3,7 @@
 from pages.components.actions import show_refusal
 from pages.components.empty import nothing_done
 from pages.components.navigation import header
-from pages.components.runlist import compare, pick_runs, work_with_run
+from pages.components.runlist import bug_report, compare, pick_runs, work_with_run
 
 header("runs")
 show_refusal()
@@ -14,3 +14,4 @@ elif len(runs) == 1:
     work_with_run(runs[0])
 elif len(runs) > 1:
     compare(runs)
+bug_report()

@@ -70,10 +70,15 @@ def start_server(folder: Path, port: int | None = None, secrets: Path | None = N
     return server
 
 
+def browser_path() -> str | None:
+    """Where this machine has Chromium or Chrome; None where it has neither."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium; missing, it fails the run on a build server and skips elsewhere."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = browser_path()
     if path is None:
         reason = "no Chromium on this machine: install it to run the browser tests"
         if os.environ.get("CI", "").lower() == "true":
