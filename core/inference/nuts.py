@@ -1,8 +1,8 @@
 """Sample the demand model's posterior with the No-U-Turn sampler: exact up to Monte-Carlo error, for small markets.
 
-Chains start at draws of the structured engine's posterior, with the inverse of its variances as mass matrix. Steps run
-in chunks, warm-up included, so that a fit can be watched, stopped and resumed. Losses are potential energies: negative
-log joint densities in nats, one a step.
+Chains start at draws of the structured engine's posterior, with the inverse of its variances as mass matrix; warm-up
+tunes the step size alone. Steps run in chunks, warm-up included, so that a fit can be watched, stopped and resumed.
+Losses are potential energies: negative log joint densities in nats, one a step.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class _Sampler:
         mass = {(name,): jnp.asarray(np.square(scale)).reshape(-1) for name, scale in whole.scale.items()}
         values = {name: jnp.asarray(value) for name, value in first.loc.items()}
         model = model_of(self.plan)
-        return NUTS(model, init_strategy=init_to_value(values=values), inverse_mass_matrix=mass, dense_mass=False)
+        return NUTS(
+            model, init_strategy=init_to_value(values=values), inverse_mass_matrix=mass, adapt_mass_matrix=False
+        )
 
     def _first(self, chain: int) -> Any:
         key = jax.random.fold_in(jax.random.PRNGKey(self.plan.seed), chain)
@@ -204,7 +206,7 @@ def _resumed(sampler: _Sampler, arrays: Mapping[str, np.ndarray]) -> _Progress:
     sampler.state = jax.device_put(jax.tree.unflatten(structure, leaves), sampler.device)
     edges = np.cumsum(lengths)[:-1]
     parts = {name: np.split(np.asarray(arrays[ARRAY + name]), edges) for name in sampler.names}
-    draws = [{name: [parts[name][i]] for name in sampler.names} for i in range(len(lengths))]
+    draws = [{name: [parts[name][i]] if n else [] for name in sampler.names} for i, n in enumerate(lengths)]
     return _Progress(draws, chain, step, divergent)
 
 
