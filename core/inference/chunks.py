@@ -31,9 +31,12 @@ Advance = Callable[[Any, Panel, Any], tuple[Any, Array, Moments]]
 def compile_chunks(program: Program, state: Any, panel: Panel, pinned: np.ndarray) -> Advance:
     """Trace (under the lock) and compile once, ahead of time; every chunk length runs on the one executable.
 
-    What comes back takes (state, panel, steps) and gives the new state, the loss buffer and the live moments.
+    What comes back takes (state, panel, steps) and gives the new state, the loss buffer and the live moments. The new
+    state lies on devices as the given one does: left to itself, XLA divides whatever divides evenly, and the next
+    chunk would be refused.
     """
-    advance = jax.jit(partial(_advance, program, pinned))
+    where = jax.tree.map(lambda leaf: leaf.sharding, state)
+    advance = jax.jit(partial(_advance, program, pinned), out_shardings=(where, None, None))
     with TRACING_LOCK:
         lowered = advance.lower(state, panel, np.int32(1))
     return lowered.compile()

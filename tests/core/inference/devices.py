@@ -102,6 +102,12 @@ def fits() -> dict:
     return facts
 
 
+def even() -> str:
+    """How a fit ends whose categories divide evenly over the devices."""
+    panel = market_panel(products=8, periods=6, categories=4)
+    return fit(FitPlan(engine="svi", placement="cpu:2", svi=SviPlan(steps=20)), panel).outcome.sentence
+
+
 def memory() -> dict:
     """Bytes each device holds of a market over one device and over eight."""
     panel = market_panel(products=400, periods=52, categories=4)
@@ -131,5 +137,6 @@ def _moved(name: str, leaf, divided):
 if __name__ == "__main__":
     facts = {
         "likelihoods": likelihoods(), "fillers": fillers(), "fits": fits(), "memory": memory(), "refusal": refusal(),
+        "even": even(),
     }  # fmt: skip
     print(json.dumps(facts))

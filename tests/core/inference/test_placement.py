@@ -114,6 +114,11 @@ def test_each_of_eight_devices_holds_about_an_eighth(facts):
 
 
 @pytest.mark.slow
+def test_shared_unknowns_that_would_divide_evenly_stay_whole_from_chunk_to_chunk(facts):
+    assert facts["even"] == "All 20 steps done."
+
+
+@pytest.mark.slow
 def test_a_guide_that_couples_products_is_refused_on_several_devices(facts):
     assert "couples all products" in facts["refusal"] and "AutoNormal" in facts["refusal"]
 
