@@ -20,7 +20,7 @@ from core.data.markets import panel_of_market
 from core.environment import describe_environment, free_memory_bytes, resident_bytes
 from core.errors import UserError
 from core.inference.engines import draw, fit
-from core.inference.fit import Chunk, Fit, Watcher
+from core.inference.fit import Chunk, Ending, Fit, Watcher
 from core.inference.placement import bytes_per_device, place, site_of
 from core.inference.plan import ARTICLE_PLAN, ARTICLE_SVI, FitPlan, SviPlan
 from core.model.plan import ModelPlan
@@ -250,7 +250,8 @@ def _whole_fit(cell: Cell) -> Record:
 
 
 def _usable(result: Fit) -> Fit:
-    if not result.outcome.usable:
+    """A fit that reached its end or was stopped by the clock; one that broke on the way is no timing."""
+    if not result.outcome.usable or result.outcome.ending in (Ending.FAILED, Ending.DIVERGED):
         raise RuntimeError(result.outcome.sentence)
     return result
 
