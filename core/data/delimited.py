@@ -298,21 +298,22 @@ def _read(
     for quote in quotes:
         bad.clear()
         try:
-            table = arrow_csv.read_csv(
-                path,
-                read_options=arrow_csv.ReadOptions(
-                    column_names=names, skip_rows=skip, skip_rows_after_names=1, block_size=BLOCK_BYTES
-                ),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=delimiter,
-                    quote_char=quote,
-                    newlines_in_values=quote is not False,
-                    invalid_row_handler=bad,
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=types, strings_can_be_null=False, check_utf8=False
-                ),
-            )
+            with pa.memory_map(str(path)) as mapped:
+                table = arrow_csv.read_csv(
+                    mapped,
+                    read_options=arrow_csv.ReadOptions(
+                        column_names=names, skip_rows=skip, skip_rows_after_names=1, block_size=BLOCK_BYTES
+                    ),
+                    parse_options=arrow_csv.ParseOptions(
+                        delimiter=delimiter,
+                        quote_char=quote,
+                        newlines_in_values=quote is not False,
+                        invalid_row_handler=bad,
+                    ),
+                    convert_options=arrow_csv.ConvertOptions(
+                        column_types=types, strings_can_be_null=False, check_utf8=False
+                    ),
+                )
         except pa.ArrowInvalid as error:
             problem = error
             continue

@@ -24,7 +24,9 @@ STRIP_WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 SAME_PRICE = 1e-9
 """Distance in log price that is rounding, not a price change."""
 ONE_CATEGORY = "all products"
-_DIGITS = re.compile(r"([0-9]+)")
+LONGEST_NUMBER = 20
+"""Digits up to which numbers in names sort as numbers."""
+_DIGITS = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -313,10 +315,13 @@ def _ranks(order: list[int], n_texts: int) -> Int[np.ndarray, "text"]:
     return ranks
 
 
-def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
+def natural_key(name: str) -> tuple[str, str]:
     """Sort key under which 'item 9' comes before 'item 10', and spelling decides between equals."""
-    parts = _DIGITS.split(name.casefold())
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name
+    return _DIGITS.sub(_padded, name.casefold()), name
+
+
+def _padded(digits: re.Match[str]) -> str:
+    return digits[0].zfill(LONGEST_NUMBER)
 
 
 def _period_codes(column: pd.Series) -> tuple[Int[np.ndarray, "row"], tuple[str, ...]]:
