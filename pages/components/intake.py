@@ -17,7 +17,6 @@ from core.runs.files import shown_name
 from core.simulation import MarketPlan, simulate
 from pages.components.access import owner, viewer
 from pages.components.address import work_on
-from pages.components.errors import show_unexpected
 from pages.components.forms import show_fields
 from pages.components.problems import show_problems
 from pages.components.services import datasets, settings
@@ -77,27 +76,25 @@ def _open(key: str) -> None:
 
 def _upload_form() -> None:
     turn = st.session_state.setdefault(TURN, 0)
-    st.file_uploader(
-        "Sales file", TYPES, key=f"upload-{turn}", on_change=_take, args=(f"upload-{turn}",),
-        max_upload_size=settings().upload_mb,
+    upload = st.file_uploader(
+        "Sales file", TYPES, key=f"upload-{turn}", max_upload_size=settings().upload_mb,
         help="One row per product and period (and store): at least product, price and units sold.",
     )  # fmt: skip
     st.caption(f"CSV, TSV, Parquet or Excel, up to {settings().upload_mb:,} MB. It is kept on this server only.")
+    if upload is not None:
+        with st.spinner("Reading the file"):
+            _take(upload)
+        st.rerun()
 
 
-def _take(key: str) -> None:
-    """Read an upload, keep it, and let the buffer go, whatever comes of it."""
-    upload: UploadedFile | None = st.session_state[key]
-    if upload is None:
-        return
+def _take(upload: UploadedFile) -> None:
+    """Read an upload and keep it; whatever comes of it, the next run asks for another one and this buffer goes."""
     st.session_state[TURN] += 1
     st.session_state[PROBLEMS] = ()
     try:
         work_on(dataset=keep_upload(upload.name, upload.getbuffer()), run="")
     except UserError as error:
         st.session_state[PROBLEMS] = (shown_name(upload.name), error.problems)
-    except Exception:
-        show_unexpected()
 
 
 def keep_upload(name: str, content: bytes | memoryview) -> str:

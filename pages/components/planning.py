@@ -29,7 +29,10 @@ def plan_page() -> None:
         return nothing_to_fit("The data set in use has problems that stop a fit; the Data page lists them.")
     top = st.container()
     panel, labels = panel_of(workspace().dataset, roles_in_use(), workspace().choices)
-    plan, problems = plan_form(placements(), periods=panel.n_periods > 0)
+    modes = placements()
+    plan, problems = plan_form(modes, periods=panel.n_periods > 0)
+    if plan is not None and (reason := modes.get(plan.placement)):
+        problems = (Problem("placement", f"This device cannot be used: {reason}", "Choose another.", where="Device"),)
     with top:
         _top(plan, panel, int(labels.n_obs.sum()), problems, f"{escaped(sales.name)}: {_sizes(labels)}")
     _pinned(labels.products)
@@ -53,7 +56,7 @@ def _top(plan: FitPlan | None, panel: Panel, n_obs: int, problems: tuple[Problem
     with right, st.container(horizontal=True, horizontal_alignment="right"):
         for name, preset in PRESETS.items():
             st.button(name, on_click=renew, kwargs={"plan": preset}, type="tertiary", help="Fill the form with it.")
-        unfit = plan is None or bool(refusals)
+        unfit = plan is None or bool(refusals) or bool(problems)
         if st.button("Start", type="primary", icon=":material/play_arrow:", disabled=unfit, key="start") and plan:
             try:
                 start(plan)

@@ -76,7 +76,12 @@ def test_a_guide_that_does_not_fit_into_memory_is_refused_with_figures(open_page
 def test_unavailable_devices_show_their_reason(open_page, monkeypatch):
     reasons = {"cpu": "", "gpu": "no GPU here"}
     monkeypatch.setattr("pages.components.planning.placements", lambda: reasons)
-    assert "no GPU here" in said(open_page("model"))
+    tab = open_page("model")
+    assert "no GPU here" in said(tab)
+    next(box for box in tab.selectbox if box.label == "Device").set_value("gpu").run()
+    assert not tab.exception
+    assert "cannot be used" in said(tab)
+    assert tab.button(key="start").disabled
 
 
 def test_start_runs_the_plan_and_shows_it(open_page, installation):
