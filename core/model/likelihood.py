@@ -53,9 +53,7 @@ def log_likelihood(
     if panel.n_slots == 0:
         return jnp.float32(0)
     cells = _cells if fused else _cells_plain
-    total = cells(likelihood, clip, predictor, panel) + panel.sums.constant
-    if _by_sums(likelihood, clip):
-        total += _shared_units(predictor, panel)
+    total = cells(likelihood, clip, predictor, panel) + _shared_units(predictor, panel) + panel.sums.constant
     if predictor.log_concentration is not None:
         total += dispersion_term(predictor.log_concentration, panel.sums.histogram)
     return total
@@ -144,10 +142,8 @@ def _local_pass(
     likelihood: str, clip: Clip, predictor: Predictor, panel: Panel, axis: str | None = None
 ) -> tuple[Array, Predictor]:
     """Value and gradients over the rows of one device; over `axis`, if there is one, shared unknowns are summed."""
-    if _by_sums(likelihood, clip):
-        value, gradients = _poisson_by_sums(predictor, panel)
-    else:
-        value, gradients = _by_cells(likelihood, clip, predictor, panel)
+    poisson = likelihood == "poisson"
+    value, gradients = _poisson(predictor, panel, clip) if poisson else _negative_binomial(predictor, panel)
     if axis is None:
         return value, gradients
     shared = (value, gradients.time, gradients.covariate, gradients.log_concentration)
@@ -155,13 +151,42 @@ def _local_pass(
     return value, replace(gradients, time=time, covariate=covariate, log_concentration=log_concentration)
 
 
-def _by_sums(likelihood: str, clip: Clip) -> bool:
-    return likelihood == "poisson" and clip is None
+def _poisson(predictor: Predictor, panel: Panel, clip: Clip) -> tuple[Array, Predictor]:
+    """Only exp(eta) is computed per cell; units come from sums. A clipped cell is a correction to both."""
+    eta = linear_predictor(predictor, panel)
+    if clip is None:
+        return _from_sums(predictor, panel, panel.weight * jnp.exp(eta))
+    inside = (eta > clip[0]) & (eta < clip[1])
+    rate = jnp.where(inside, panel.weight * jnp.exp(jnp.clip(eta, *clip)), panel.units)
+    value, gradients = _from_sums(predictor, panel, rate)
+    bound = jnp.where(eta <= clip[0], clip[0], clip[1])
+    mean = jnp.where(eta <= clip[0], jnp.exp(clip[0]), jnp.exp(clip[1]))
+    excess = mean - panel.units * (bound - eta + 1.0)
+    return value - jnp.sum(_block_sums(jnp.where(inside, 0.0, panel.weight * excess), panel)), gradients
 
 
-def _poisson_by_sums(predictor: Predictor, panel: Panel) -> tuple[Array, Predictor]:
-    """Only exp(eta) is computed per cell; `_shared_units` adds what units of shared unknowns contribute."""
-    by = _margins(panel.weight * jnp.exp(linear_predictor(predictor, panel)), predictor, panel)
+def _negative_binomial(predictor: Predictor, panel: Panel) -> tuple[Array, Predictor]:
+    """As Poisson with rate (y + phi) mu / (mu + phi), and one logarithm per cell for the normaliser."""
+    assert predictor.log_concentration is not None
+    phi = _by_row(jnp.exp(predictor.log_concentration), panel)
+    distance = linear_predictor(predictor, panel) - _by_row(predictor.log_concentration, panel)
+    softplus, share = _softplus(distance)
+    softplus = panel.weight * softplus
+    rate = panel.weight * (panel.units + phi) * share
+    value, gradients = _from_sums(predictor, panel, rate)
+    phi_softplus = _block_sums(phi * softplus, panel)
+    rates = _block_sums(rate, panel)
+    value += jnp.sum(rates - phi_softplus - _block_sums(panel.units * softplus, panel))
+    bend = _sum_sorted(rates - phi_softplus, panel.category_of_block, panel.n_categories)
+    return value, replace(gradients, log_concentration=bend)
+
+
+def _from_sums(predictor: Predictor, panel: Panel, rate: Float[Array, "row slot"]) -> tuple[Array, Predictor]:
+    """Sum of units x (log demand - log_mean) + units - rate, units of shared unknowns apart, and its gradients.
+
+    `rate` is what each cell's slope takes off its units; `_shared_units` adds what is left out.
+    """
+    by = _margins(rate, predictor, panel)
     sums = panel.sums
     level = sums.series - by.level
     value = jnp.sum(sums.series * (predictor.level - sums.log_mean) + level)
@@ -174,31 +199,6 @@ def _shared_units(predictor: Predictor, panel: Panel) -> Float[Array, ""]:
     """Units times the unknowns that a category shares: the sums are the market's, the same on every device."""
     parts = ((predictor.time, panel.sums.category_period), (predictor.covariate, panel.sums.category_covariate))
     return sum((jnp.sum(part * total) for part, total in parts if part is not None), jnp.float32(0))
-
-
-def _by_cells(likelihood: str, clip: Clip, predictor: Predictor, panel: Panel) -> tuple[Array, Predictor]:
-    """Units enter cell by cell: clipped demand, or a negative binomial."""
-    eta = linear_predictor(predictor, panel)
-    weight = movable = panel.weight
-    if clip is not None:
-        movable = weight * ((eta > clip[0]) & (eta < clip[1]))
-        eta = jnp.clip(eta, *clip)
-    value = panel.units * (eta - panel.sums.log_mean[panel.series_of_row][:, None])
-    if likelihood == "poisson":
-        mean = jnp.exp(eta)
-        value, slope, bend = value - (mean - panel.units), panel.units - mean, None
-    else:
-        assert predictor.log_concentration is not None
-        log_phi = _by_row(predictor.log_concentration, panel)
-        softplus, share = _softplus(eta - log_phi)
-        phi = jnp.exp(log_phi)
-        rate = (panel.units + phi) * share
-        value = value - (panel.units + phi) * softplus + panel.units
-        slope, bend = panel.units - rate, rate - phi * softplus
-    by = _margins(movable * slope, predictor, panel)
-    if bend is not None:
-        by = replace(by, log_concentration=_by_category(weight * bend, panel))
-    return jnp.sum(_block_sums(weight * value, panel)), by
 
 
 def _softplus(u: Array) -> tuple[Array, Array]:
