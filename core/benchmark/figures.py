@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
@@ -53,17 +54,26 @@ def speedup_bars(records: Sequence[Record], case: str, theme: Theme = "light") -
     for variant, part in data.groupby("variant", sort=False):
         figure.add_trace(
             go.Bar(
-                y=part["what"] + "<br>" + part["rows"].map("{:,} rows".format), x=part["times faster"], orientation="h",
+                y=_rows_named(part), x=part["times faster"] - 1.0, base=1.0, orientation="h",
                 name=str(variant), marker_color=colour(THINGS[str(variant)], theme), showlegend=False,
-                text=part["times faster"].map(times_text), textposition="auto", customdata=part[["of", "baseline"]],
-                hovertemplate="%{y}<br>%{x:.3g} times faster than %{customdata[1]}, %{customdata[0]}<extra></extra>",
+                text=part["times faster"].map(times_text), textposition="auto",
+                customdata=part[["of", "baseline", "times faster"]],
+                hovertemplate="%{y}<br>%{customdata[2]:.3g} times faster than %{customdata[1]}, %{customdata[0]}"
+                "<extra></extra>",
             )
         )  # fmt: skip
     figure.add_vline(1.0, line_color=colour("quiet", theme), line_width=1)
-    figure.update_xaxes(type="log", dtick=1)
+    if len(data):
+        low, high = data["times faster"].min() / 1.5, data["times faster"].max() * 1.5
+        figure.update_xaxes(type="log", dtick=1, range=[math.log10(low), math.log10(high)])
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_layout(bargap=0.25)
     return Chart(figure, _speedup_words(found, baseline), data)
+
+
+def _rows_named(part: pd.DataFrame) -> pd.Series:
+    """Names of bars: what ran, and on how many rows."""
+    return part["what"] + " · " + part["rows"].map("{:,} rows".format)
 
 
 def _speedup_row(speedup: Speedup) -> tuple[object, ...]:
@@ -113,10 +123,12 @@ def accuracy_chart(records: Iterable[Record], theme: Theme = "light") -> Chart:
         )  # fmt: skip
     ends = [record for record in timed if record.extrapolated]
     for record in ends:
-        figure.add_vline(
-            record.total_seconds, line_color=colour("quiet", theme), line_dash="dot",
-            annotation_text=f"article's {record.steps:,} steps, {record.placement}, extrapolated",
-            annotation_position="top left", annotation_font_color=colour("quiet", theme),
+        at = record.total_seconds or 1.0
+        figure.add_vline(at, line_color=colour("quiet", theme), line_dash="dot")
+        figure.add_annotation(  # on a log axis a shape stands at its value, an annotation at the value's logarithm
+            x=math.log10(at), y=1.0, yref="paper", xanchor="right", yanchor="top", showarrow=False,
+            text=f"article's {record.steps:,} steps, {record.placement}, extrapolated ",
+            font={"color": colour("quiet", theme)},
         )  # fmt: skip
     figure.update_xaxes(type="log", dtick=1)
     figure.update_yaxes(rangemode="tozero")
@@ -231,7 +243,7 @@ def beside_published(records: Iterable[Record], theme: Theme = "light") -> Chart
     for (source, variant), part in data.groupby(["source", "variant"], sort=False):
         figure.add_trace(
             go.Bar(
-                y=part["what"] + "<br>" + part["rows"].map("{:,} rows".format), x=part["ns per row and step"],
+                y=_rows_named(part), x=part["ns per row and step"],
                 orientation="h", name=f"{variant}, {source}", text=part["ns per row and step"].map("{:.3g}".format),
                 marker={"color": colour(THINGS[str(variant)], theme),
                         "pattern": {"shape": "/" if source == "published" else ""}},

@@ -66,6 +66,8 @@ class Target:
     """One thing that must hold: a ratio of two times in one report, and its bound."""
 
     name: str
+    short: str
+    """The same in a few words, where there is little room."""
     bound: float
     at_least: bool
     ratio: Callable[[Sequence[Record]], float | None]
@@ -140,29 +142,51 @@ def _divided(one: float | None, other: float | None) -> float | None:
 
 
 TARGETS: tuple[Target, ...] = (
-    Target("Panel step against the article's, Trace_ELBO, times faster", 12.0, True, _step_ratio("Trace_ELBO")),
+    Target(
+        "Panel step against the article's, Trace_ELBO, times faster",
+        "Step, ELBO",
+        12.0,
+        True,
+        _step_ratio("Trace_ELBO"),
+    ),
     Target(
         "Panel step against the article's, RenyiELBO with 4 particles, times faster",
+        "Step, Rényi x 4",
         15.0,
         True,
         _step_ratio("RenyiELBO"),
     ),
-    Target("Structured fit, scales learned, in article steps", 60.0, False, _fit_in_steps("structured")),
-    Target("Structured fit, scales fixed, in article steps", 30.0, False, _fit_in_steps("structured-fixed")),
+    Target(
+        "Structured fit, scales learned, in article steps",
+        "Fit, scales learned",
+        60.0,
+        False,
+        _fit_in_steps("structured"),
+    ),
+    Target(
+        "Structured fit, scales fixed, in article steps",
+        "Fit, scales fixed",
+        30.0,
+        False,
+        _fit_in_steps("structured-fixed"),
+    ),
     Target(
         "Live loop against the fused one, small steps, times its seconds",
+        "Live loop, small steps",
         1.3,
         False,
         _live_ratio("live", "fused", True, False),
     ),
     Target(
         "Live loop against NumPyro's progress bar, small steps, whole run, times faster",
+        "Live, progress bar",
         5.0,
         True,
         _live_ratio("numpyro-progress-bar", "live", True, True),
     ),
     Target(
         "Live loop against the fused one, compute-bound, times its seconds",
+        "Live loop, large steps",
         1.05,
         False,
         _live_ratio("live", "fused", False, False),

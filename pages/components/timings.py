@@ -137,11 +137,12 @@ def top_line(report: Report) -> None:
     found = [finding for finding in check_targets(report.records) if finding.value is not None]
     with st.container(horizontal=True, gap="small"):
         for finding in found:
-            name, _, unit = finding.target.name.rpartition(", ")
+            unit = finding.target.name.rpartition(", ")[2]
             bound = f"{'at least' if finding.target.at_least else 'at most'} {finding.target.bound:g} wanted"
+            told = bound if finding.holds else f"missed: {bound}"
             st.metric(
-                name, f"{finding.value:.3g} {_unit(unit)}", bound if finding.holds else f"missed: {bound}",
-                delta_color="off", delta_arrow="off", border=True, width=235, help=finding.sentence,
+                finding.target.short, f"{finding.value:.3g} {_unit(unit)}", told,
+                delta_color="off", delta_arrow="off", border=True, width=190, help=finding.sentence,
             )  # fmt: skip
 
 

@@ -64,7 +64,9 @@ def test_an_extrapolated_time_is_a_labelled_line_without_an_error():
     )
     chart = accuracy_chart([_fit("structured", 3.0, 0.1), extrapolated])
     assert chart.data["variant"].tolist() == ["structured"]
-    assert [note.text for note in chart.figure.layout.annotations] == ["article's 1,000,000 steps, cpu, extrapolated"]
+    (note,) = chart.figure.layout.annotations
+    assert note.text.strip() == "article's 1,000,000 steps, cpu, extrapolated"
+    assert 10**note.x == pytest.approx(9e4 + 0.5)
     assert "(extrapolated)" in chart.alt
 
 
