@@ -21,6 +21,8 @@ PACK_BELOW = 0.1
 TALLEST_BLOCK = 256
 """Rows; 256 rows of 157 float32 cells stay in a core's own cache, and a big category still divides over devices."""
 STRIP_WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
+PIECE_ROWS = 1 << 17
+"""Rows that are looked up at a time, so that no 64-bit index of a whole column is held."""
 SAME_PRICE = 1e-9
 """Distance in log price that is rounding, not a price change."""
 ONE_CATEGORY = "all products"
@@ -70,7 +72,7 @@ def encode(sales: SalesTable, layout: Layout = "auto") -> tuple[Panel, PanelLabe
     order = sorted(product.order, key=lambda code: category_of_name[code])
     cells = Cells(
         product=_ranks(order, len(product.texts))[product.codes],
-        store=store.ranks() if store is not None else np.zeros(len(frame), np.int32),
+        store=store.ranks() if store is not None else np.broadcast_to(np.int32(0), len(frame)),
         period=period,
         log_price=np.log(frame["price"].to_numpy(np.float64)),
         units=frame["units"].to_numpy(np.float64),
@@ -122,7 +124,8 @@ def panel_of_cells(cells: Cells, layout: Layout = "auto") -> tuple[Panel, CellSt
     series, product_of_series, store_of_series = _series(cells)
     n_obs = np.bincount(series)
     reference = np.bincount(series, cells.log_price) / n_obs
-    x = cells.log_price - reference[series]
+    x = reference[series]
+    np.subtract(cells.log_price, x, out=x)
     squares = np.bincount(series, x * x)
     constant = squares < n_obs * SAME_PRICE**2
     if constant.any():
@@ -267,7 +270,9 @@ def _series(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Series of each sorted cell; product and store of each series."""
     new = np.ones(cells.product.size, bool)
     new[1:] = (cells.product[1:] != cells.product[:-1]) | (cells.store[1:] != cells.store[:-1])
-    return np.cumsum(new, dtype=np.int64) - 1, cells.product[new], cells.store[new]
+    series = np.cumsum(new, dtype=np.int64)
+    series -= 1
+    return series, cells.product[new], cells.store[new]
 
 
 def _centred(covariates: Float[np.ndarray, "covariate cell"]) -> Float[np.ndarray, "covariate cell"]:
@@ -329,12 +334,14 @@ def _period_codes(column: pd.Series) -> tuple[Int[np.ndarray, "row"], tuple[str,
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, names = _ordered_category(column)
         return codes, names
-    codes, values = pd.factorize(column.to_numpy("datetime64[s]"))
-    order = np.argsort(values)
-    values = values[order]
+    moments = column.to_numpy("datetime64[s]")
+    values = np.sort(pd.unique(moments))
+    codes = np.empty(moments.size, np.int32)
+    for start in range(0, moments.size, PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
+        codes[piece] = np.searchsorted(values, moments[piece])
     whole_days = bool((values == values.astype("datetime64[D]")).all())
-    names = np.datetime_as_string(values, unit="D" if whole_days else "s").tolist()
-    return _ranks(order.tolist(), len(values))[codes], tuple(names)
+    return codes, tuple(np.datetime_as_string(values, unit="D" if whole_days else "s").tolist())
 
 
 def _ordered_category(column: pd.Series) -> tuple[Int[np.ndarray, "row"], tuple[str, ...]]:

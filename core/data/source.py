@@ -118,7 +118,10 @@ def _from_text(path: Path, size: int, settings: Settings) -> _Parts:
                 consequence="Their sales do not count.",
             )
         )
-    return _frame(text.table), tuple(notes), left_out, "comma" if text.delimiter == ";" else ""
+    frame, hint = _frame(text.table), "comma" if text.delimiter == ";" else ""
+    del text
+    pa.default_memory_pool().release_unused()
+    return frame, tuple(notes), left_out, hint
 
 
 def _from_parquet(path: Path, settings: Settings) -> _Parts:
