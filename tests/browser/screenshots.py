@@ -16,7 +16,8 @@ from tests.browser.conftest import BROWSER_ARGUMENTS, ROOT, browser_path, start_
 
 FOLDER = ROOT / "docs" / "screenshots"
 FIT_MS = 300_000
-SETTLE_MS = 3_000
+THEMES = ("light", "dark")
+SETTLE_MS = 4_000
 """Charts draw themselves after the page is there."""
 
 
@@ -27,9 +28,9 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=BROWSER_ARGUMENTS)
         try:
             run = _fit_demo(browser, server.address)
-            live = _start_svi(browser, server.address)
-            for theme in ("light", "dark"):
-                _photograph(browser, server.address, theme, run, live)
+            _live(browser, server.address)
+            for theme in THEMES:
+                _photograph(browser, server.address, theme, run)
         finally:
             browser.close()
             server.stop()
@@ -49,45 +50,68 @@ def _fit_demo(browser: Browser, address: str) -> str:
     return tab.url.split("?")[1]
 
 
-def _start_svi(browser: Browser, address: str) -> str:
-    """Start a long fit by SVI and let it get going; the query that leads to it."""
+def _live(browser: Browser, address: str) -> None:
+    """Start a long fit by SVI, photograph it while it goes on, and stop it."""
     tab = _tab(browser)
     tab.goto(f"{address}/model")
     tab.get_by_text("SVI", exact=True).click()
     steps = tab.get_by_role("spinbutton", name="Steps")
-    steps.fill("400000")
+    steps.fill("20000")
     steps.press("Enter")
     tab.get_by_role("button", name="Start").click()
     expect(tab.get_by_text("Loss per observation went from", exact=False).first).to_be_visible(timeout=FIT_MS)
-    return tab.url.split("?")[1]
+    for theme in THEMES:
+        other = _tab(browser, theme)
+        other.goto(tab.url)
+        expect(other.locator("canvas, svg.marks").first).to_be_visible()
+        _take(other, f"fit-{theme}")
+    tab.get_by_role("button", name="Stop and keep").click()
+    expect(tab.get_by_role("button", name="See the elasticities")).to_be_visible(timeout=FIT_MS)
 
 
-def _photograph(browser: Browser, address: str, theme: str, run: str, live: str) -> None:
+def _photograph(browser: Browser, address: str, theme: str, run: str) -> None:
     tab = _tab(browser, theme)
-    for name, path in {
-        "data": "data", "model": "model", "live": f"model?{live}", "elasticities": f"elasticities?{run}",
-        "runs": "runs", "timings": "timings",
-    }.items():  # fmt: skip
-        tab.goto(f"{address}/{path}")
-        expect(tab.get_by_role("heading", level=1)).to_be_visible()
-        tab.wait_for_timeout(SETTLE_MS)
-        tab.screenshot(path=FOLDER / f"{name}-{theme}.png")
-    tab.goto(f"{address}/elasticities?{run}")
-    tab.get_by_role("radio", name="By category").click()
+    for name in ("data", "model", "timings"):
+        _open(tab, f"{address}/{name}")
+        _take(tab, f"{name}-{theme}")
+    _open(tab, f"{address}/runs")
+    _click_row(tab, 0)
+    _click_row(tab, 1)
+    _wait_for_charts(tab)
+    _take(tab, f"runs-{theme}")
+    _open(tab, f"{address}/elasticities?{run}")
+    _wait_for_charts(tab)
+    _take(tab, f"elasticities-{theme}")
+    _click_row(tab, 0)
+    message = tab.get_by_text("the model expects", exact=False)
+    expect(message).to_be_visible()
+    message.scroll_into_view_if_needed()
+    _take(tab, f"product-{theme}")
+
+
+def _open(tab: Page, address: str) -> None:
+    tab.goto(address)
+    expect(tab.get_by_role("heading", level=1)).to_be_visible()
+
+
+def _wait_for_charts(tab: Page) -> None:
+    expect(tab.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+
+
+def _take(tab: Page, name: str) -> None:
     tab.wait_for_timeout(SETTLE_MS)
-    _open_first_product(tab)
-    tab.screenshot(path=FOLDER / f"product-{theme}.png")
+    tab.screenshot(path=FOLDER / f"{name}.png")
 
 
-def _open_first_product(tab: Page) -> None:
-    """Click the first row of the table; a grid drawn on canvas has no element to click."""
-    grid = tab.get_by_test_id("stDataFrame").last
+def _click_row(tab: Page, row: int) -> None:
+    """Choose a row of the table; a grid drawn on canvas has no element to click."""
+    grid = tab.get_by_test_id("stDataFrame").first
+    expect(grid).to_be_visible()
     grid.scroll_into_view_if_needed()
+    tab.wait_for_timeout(SETTLE_MS)
     box = grid.bounding_box()
     assert box is not None
-    tab.mouse.click(box["x"] + 15, box["y"] + 52)
-    expect(tab.get_by_text("the model expects", exact=False)).to_be_visible()
-    tab.get_by_text("the model expects", exact=False).scroll_into_view_if_needed()
+    tab.mouse.click(box["x"] + 15, box["y"] + 52 + 35 * row)
     tab.wait_for_timeout(SETTLE_MS)
 
 
