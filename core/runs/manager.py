@@ -33,7 +33,7 @@ from core.runs.views import request_of, snapshot_of
 from core.runs.work import discard_files, work
 from core.settings import Settings
 
-RESULTS_KEPT = 4
+RESULTS_KEPT = 3
 MARKETS_KEPT = 2
 LOOK_SECONDS = 1.0
 """How often an idle worker looks for work that other processes left, and a waiting caller for news of theirs."""
