@@ -142,9 +142,12 @@ def _side_by_side(found: Comparison) -> None:
         return
     rows = found.elasticities
     number = st.column_config.NumberColumn
+    means = {f"{name}: mean": number(name, format="%.2f") for name in found.names if f"{name}: mean" in rows}
     st.dataframe(
-        rows.head(SHOWN), hide_index=True, alt="Elasticities of the chosen runs side by side",
-        column_config={name: number(format="%.2f") for name in rows.columns[3:]}
+        rows.head(SHOWN), hide_index=True, placeholder="–",
+        column_order=["product", "category", "level", *means, "spread", "spread_in_sd"],
+        alt="Elasticities of the chosen runs side by side",
+        column_config=means
         | {
             "spread": number("Difference", format="%.2f", help="Largest mean minus smallest."),
             "spread_in_sd": number("In sd", format="%.1f", help="The same in units of the widest sd."),

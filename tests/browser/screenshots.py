@@ -99,6 +99,8 @@ def _wait_for_charts(tab: Page) -> None:
 
 
 def _take(tab: Page, name: str) -> None:
+    # Away from the charts, whose tools show under the pointer.
+    tab.mouse.move(5, 5)
     tab.wait_for_timeout(SETTLE_MS)
     tab.screenshot(path=FOLDER / f"{name}.png")
 

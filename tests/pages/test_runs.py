@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.pages.conftest import said
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import PATIENCE_SECONDS, said
 from tests.pages.test_model import submit
 
 
@@ -22,3 +24,22 @@ def test_runs_are_listed_newest_first(open_page, installation):
     listed = tab.dataframe[0].value
     assert listed["Run"].tolist() == ["the second", "a run"]
     assert listed["State"].tolist() == ["finished", "finished"]
+
+
+def comparison():
+    from pages.components.runlist import compare
+    from pages.components.services import manager
+
+    compare(manager().runs())
+
+
+def test_two_runs_stand_side_by_side_with_their_differences(installation):
+    for seed in (0, 1):
+        installation.wait(submit(installation, seed=seed), timeout=60)
+    tab = AppTest.from_function(comparison, default_timeout=PATIENCE_SECONDS).run()
+    assert not tab.exception
+    differing = next(frame.value for frame in tab.dataframe if "choice" in frame.value)
+    rows = next(frame.value for frame in tab.dataframe if "spread" in frame.value)
+    assert differing["choice"].tolist() == ["Seed"]
+    assert rows["spread_in_sd"].is_monotonic_decreasing
+    assert len(tab.get("plotly_chart")) == 2
