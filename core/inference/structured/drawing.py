@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from core.inference.fit import Draws
+from core.inference.structured.blas import small_algebra
 from core.inference.structured.columns import Columns
 from core.inference.structured.mixture import Component, Mixture, with_scales
 from core.inference.structured.scales import Scales
@@ -87,6 +88,13 @@ def draw_shared(
     solver: Solver, mixture: Mixture, component: Component, chosen: np.ndarray, random: np.random.Generator
 ) -> SharedDraws:
     """Draws of all shared unknowns; `chosen` is the grid value of each draw, which must come sorted."""
+    with small_algebra(solver.columns.size):
+        return _draw_shared(solver, mixture, component, chosen, random)
+
+
+def _draw_shared(
+    solver: Solver, mixture: Mixture, component: Component, chosen: np.ndarray, random: np.random.Generator
+) -> SharedDraws:
     state, columns = component.state, solver.columns
     prior = solver.head_prior(state.scales)
     coupling = solver.kernels.couple(solver.precisions(state.scales), state.position, state.means.shared)

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
+from core.inference.structured.blas import small_algebra
 from core.inference.structured.columns import Columns
 from core.inference.structured.importance import evidence_correction
 from core.inference.structured.mixture import Component, Mixture, single, with_scales
@@ -44,6 +45,11 @@ MOST_CELLS = 100_000_000
 
 def integrate(solver: Solver, centre: State, should_stop: Callable[[], bool] = lambda: False) -> Mixture:
     """Points and grids around a converged state; itself where no scale is learned or the fit was told to stop."""
+    with small_algebra(solver.columns.size):
+        return _integrate(solver, centre, should_stop)
+
+
+def _integrate(solver: Solver, centre: State, should_stop: Callable[[], bool]) -> Mixture:
     learned = centre.scales.learned
     if not learned or should_stop():
         return replace(single(centre), bound=centre.bound + gaussian_volume(centre))

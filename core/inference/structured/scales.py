@@ -36,10 +36,12 @@ LONGEST_IN_SD = 5.0
 SHORTEST_RADIUS = 0.02
 SAME_BOUND, SAME_SHARE = 0.05, 5e-8
 """Fall of the bound, in nats and as a share of it, that is rounding and not a bad step."""
-SHORTEST_PAIR = 1e-3
+SHORTEST_PAIR = 0.03
 """Squared length in sd from which on a secant says more than noise."""
 LEAST_SECANT = 0.1
 """Curvature along a secant, as a share of the information, from which on it is believed."""
+LONGEST_STRETCH = 4.0
+"""Length of a corrected step over the plain one, up to which secants are believed."""
 MEMORY = 6
 """Secant pairs that the quasi-Newton steps remember."""
 
@@ -228,9 +230,16 @@ class QuasiNewton:
             if length > SHORTEST_PAIR and moved @ fell > LEAST_SECANT * length:
                 pairs = (*pairs, (moved, fell))[-MEMORY:]
         limit = np.minimum(self.radius, LONGEST_IN_SD / np.sqrt(slope.information))
-        step = np.clip(_direction(pairs, slope), -limit, limit)
+        step = np.clip(_trusted(_direction(pairs, slope), slope), -limit, limit)
         radius = min(LONGEST_STEP, 1.5 * self.radius)
         return step, QuasiNewton(pairs, (at, slope.gradient), bound, radius)
+
+
+def _trusted(step: np.ndarray, slope: Slope) -> np.ndarray:
+    """The step, or the plain one where secants would stretch it by more than a few times."""
+    plain = slope.solve(slope.gradient)
+    stretch = np.sum(slope.information * step**2) / max(float(np.sum(slope.information * plain**2)), 1e-300)
+    return step if stretch < LONGEST_STRETCH**2 else plain
 
 
 def _direction(pairs: tuple[tuple[np.ndarray, np.ndarray], ...], slope: Slope) -> np.ndarray:

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from core.inference.structured import scales as scaling
+from core.inference.structured.blas import small_algebra
 from core.inference.structured.blocks import Blocks, cut
 from core.inference.structured.columns import Columns, columns_of
 from core.inference.structured.kernels import Kernels
@@ -134,8 +135,9 @@ class Solver:
     def iterate(self, state: State, learn: bool = True) -> State:
         """One step of everything; `learn=False` leaves the scales where they are. Numbers that are no longer finite
         show in the bound."""
-        coupling, head = self.head(state)
-        state, slope = self._move(state, coupling, head)
+        with small_algebra(self.columns.size):
+            coupling, head = self.head(state)
+            state, slope = self._move(state, coupling, head)
         return self._learn(state, slope) if learn else replace(state, scale_change=0.0)
 
     def head(self, state: State) -> tuple[Coupling, Head]:

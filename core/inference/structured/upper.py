@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from core.inference.structured.columns import Columns
 
-LAPACK_FROM = 24
+LAPACK_FROM = 4
 """Size from which on LAPACK matrix by matrix beats NumPy's batches."""
 
 
