@@ -19,7 +19,7 @@ from core.simulation import Market, MarketPlan, simulate
 
 FIRST_WEEK = np.datetime64("2023-01-02", "D")
 DEMO_MARKET = MarketPlan(
-    products=500, periods=104, categories=10, likelihood="negbin", mean_units=20.0, seed=2024, filled=0.97
+    products=500, periods=104, categories=10, likelihood="negbin", mean_units=20.0, seed=5, filled=0.97
 )
 DEMO_NAME = "Demo market"
 WRITABLE = (".csv", ".parquet")
