@@ -31,10 +31,8 @@ LEAST_INFORMATION = 0.01
 """Share of the complete-data information that a step counts on at least."""
 LONGEST_STEP = 0.7
 """Most that one step changes a logarithm."""
-LONGEST_IN_SD = 5.0
-"""The same, in posterior sd of the logarithm."""
 SHORTEST_RADIUS = 0.02
-SAME_BOUND, SAME_SHARE = 0.05, 5e-8
+SAME_BOUND, SAME_SHARE = 0.05, 2e-7
 """Fall of the bound, in nats and as a share of it, that is rounding and not a bad step."""
 SHORTEST_PAIR = 0.03
 """Squared length in sd from which on a secant says more than noise."""
@@ -229,8 +227,7 @@ class QuasiNewton:
             length = np.sum(slope.information * moved**2)
             if length > SHORTEST_PAIR and moved @ fell > LEAST_SECANT * length:
                 pairs = (*pairs, (moved, fell))[-MEMORY:]
-        limit = np.minimum(self.radius, LONGEST_IN_SD / np.sqrt(slope.information))
-        step = np.clip(_trusted(_direction(pairs, slope), slope), -limit, limit)
+        step = np.clip(_trusted(_direction(pairs, slope), slope), -self.radius, self.radius)
         radius = min(LONGEST_STEP, 1.5 * self.radius)
         return step, QuasiNewton(pairs, (at, slope.gradient), bound, radius)
 
