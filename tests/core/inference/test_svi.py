@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpyro.infer import SVI
 
+from core.data.markets import panel_of_market
 from core.inference import chunks
 from core.inference.engines import draw, fit
 from core.inference.fit import Ending, Watcher
@@ -17,6 +18,7 @@ from core.inference.program import build_program
 from core.inference.starts import first_start
 from core.model.demand import site_names
 from core.model.plan import ModelPlan
+from core.simulation import MarketPlan, simulate
 from tests.core.panels import market_panel, replicate_panel
 
 LOSS_RTOL = 1e-5
@@ -185,3 +187,14 @@ def test_a_mode_that_this_machine_lacks_ends_in_its_reason(panel):
     result = fit(plan_with(SHORT, placement="cpu:999"), panel)
     assert result.outcome.ending is Ending.FAILED
     assert "JAX_NUM_CPU_DEVICES=999" in result.outcome.sentence
+
+
+@pytest.mark.slow
+def test_the_default_plan_is_within_a_tenth_of_the_best_that_longer_runs_reach():
+    market = simulate(MarketPlan(products=500, periods=104, seed=2))
+    panel, _ = panel_of_market(market)
+    errors = []
+    for plan in (FitPlan(engine="svi"), plan_with(FitPlan(engine="svi"), steps=10_000, learning_rate=0.03)):
+        found = draw(fit(plan, panel), panel, 400).elasticity_product.mean(axis=0)
+        errors.append(np.sqrt(np.mean((found - market.truth.elasticity_product) ** 2)))
+    assert errors[0] < 1.1 * errors[1]
