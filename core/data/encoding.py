@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from core.data.own_effects import FEW_PRODUCTS, own_columns, own_names
 from core.data.sales import SalesTable, covariate_column
 from core.panel import Panel, PanelLabels
 from core.panel_sums import sum_units
@@ -81,15 +82,19 @@ def encode(sales: SalesTable, layout: Layout = "auto") -> tuple[Panel, PanelLabe
         n_categories=len(category.order) if category is not None else 1,
         n_periods=len(periods),
     )
+    products, covariates = tuple(product.texts[code] for code in order), sales.covariates
+    if category is None and covariates and len(products) <= FEW_PRODUCTS:
+        cells = replace(cells, covariates=own_columns(cells.covariates, cells.product, len(products)))
+        covariates = own_names(covariates, products)
     panel, statistics = panel_of_cells(cells, layout)
     return panel, labels_of(
         panel,
         statistics,
-        products=tuple(product.texts[code] for code in order),
+        products=products,
         categories=category.ordered if category is not None else (ONE_CATEGORY,),
         stores=store.ordered if store is not None else (),
         periods=periods,
-        covariates=sales.covariates,
+        covariates=covariates,
     )
 
 
