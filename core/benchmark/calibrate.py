@@ -16,10 +16,12 @@ from time import perf_counter
 import numpy as np
 
 from core.data.markets import panel_of_market
+from core.declare import declared, violations
+from core.errors import Problem, UserError
 from core.inference.engines import draw, fit
 from core.inference.fit import Draws
-from core.inference.plan import FitPlan
-from core.model.plan import ModelPlan
+from core.inference.plan import ENGINES, FitPlan
+from core.model.plan import LIKELIHOODS, SCALES, ModelPlan
 from core.simulation import Market, MarketPlan, simulate
 
 MASSES = (0.9, 0.5)
@@ -68,14 +70,27 @@ class Calibration:
 class CalibrationPlan:
     """How many markets of each likelihood, how large, and which engine."""
 
-    markets: int = 20
-    products: int = 1_000
-    periods: int = 104
-    categories: int = 10
-    likelihoods: tuple[str, ...] = ("poisson", "negbin")
-    scales: str = "learned"
-    engine: str = "structured"
-    seed: int = 1
+    markets: int = declared(20, "Markets", "Markets of each likelihood, from few to many units", low=1)
+    products: int = declared(1_000, "Products", "Products of each market", low=1)
+    periods: int = declared(104, "Periods", "Weeks of each market", low=1)
+    categories: int = declared(10, "Categories", "Categories of each market", low=1)
+    likelihoods: str = declared("poisson,negbin", "Likelihoods", "Which to study, with commas between")
+    scales: str = declared("learned", "Scales", "Learn the hierarchy's spreads or fix them", choices=SCALES)
+    engine: str = declared("structured", "Engine", "Whose intervals are studied", choices=ENGINES)
+    seed: int = declared(1, "Seed", "Start of the random numbers; markets differ by it", low=0)
+
+    def __post_init__(self) -> None:
+        found = violations(self)
+        unknown = [name for name in self.likelihood_names if name not in LIKELIHOODS]
+        found += [f"likelihood '{name}' is not one of {', '.join(LIKELIHOODS)}" for name in unknown]
+        if found:
+            raise UserError(
+                Problem("calibrate", what, "Change it and start again.", where="calibrate") for what in found
+            )
+
+    @property
+    def likelihood_names(self) -> tuple[str, ...]:
+        return tuple(name.strip() for name in self.likelihoods.split(",") if name.strip())
 
 
 def run_calibration(
@@ -108,7 +123,7 @@ def calibrate_market(plan: MarketPlan, calibration: CalibrationPlan) -> Calibrat
 
 def _markets(plan: CalibrationPlan) -> Iterable[MarketPlan]:
     levels = np.geomspace(*MEAN_UNITS, plan.markets)
-    for likelihood in plan.likelihoods:
+    for likelihood in plan.likelihood_names:
         for number, mean_units in enumerate(levels):
             yield MarketPlan(
                 products=plan.products,
@@ -192,7 +207,7 @@ def _report(plan: CalibrationPlan, found: list[Calibration]) -> Iterable[str]:
     yield ""
     yield "| markets | level | inside 90 % | inside 50 % | goal at 90 % | goal at 50 % |"
     yield "|---|---|---|---|---|---|"
-    for name in (*plan.likelihoods, "all"):
+    for name in (*plan.likelihood_names, "all"):
         shares = pooled([m for m in found if name in (m.likelihood, "all")])
         for level in ("product", "category", "global"):
             yield (

@@ -92,7 +92,7 @@ def live(program: Program, data: Data) -> Run:
 
     def run(steps: int) -> Ran:
         if not compiled:
-            compiled.append(compile_chunks(program, program.first, data, WATCHED))  # type: ignore[arg-type]
+            compiled.append(compile_chunks(program, program.first, data, WATCHED))
         feed, pace, state = Feed(Progress(), None, time.monotonic), Pace(), program.first
         feed.n_obs, told, due = int(data[0].shape[0]), 0, 0.0
         while (done := feed.losses.size) < steps:

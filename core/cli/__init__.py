@@ -15,6 +15,8 @@ COMMANDS = {
     "check": "Say how a sales file is understood, with every problem and its remedy.",
     "fit": "Fit a sales file; write its elasticities, posterior draws and manifest.",
     "runs": "List, resume, export, compare and delete the runs that the dashboard shows.",
+    "reference": "Write docs/choices.md: every choice with its default and when to use it.",
+    "calibrate": "Count how often intervals hold the truth, over simulated markets.",
     "benchmark": "Time the article's recipe and ours on the devices of this machine.",
 }
 """Each is a module of this package with `add_options(parser)` and `run(arguments) -> exit status`."""

@@ -17,7 +17,7 @@ from core.benchmark.calibrate import (
     run_calibration,
 )
 
-TINY = CalibrationPlan(markets=1, products=8, periods=6, categories=2, likelihoods=("poisson",), scales="fixed")
+TINY = CalibrationPlan(markets=1, products=8, periods=6, categories=2, likelihoods="poisson", scales="fixed")
 EXAMPLE = Calibration(
     likelihood="poisson", seed=0, mean_units=1.0, products=100, categories=2, product_90=0.9, product_50=0.5,
     category_90=1.0, category_50=0.5, global_90=1.0, global_50=0.0, z_mean=0.0, z_sd=1.0, bias=0.0, spread=0.5,

@@ -1,0 +1,29 @@
+"""Count how often intervals hold the truth, over simulated markets with known elasticities."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from core.benchmark.calibrate import Calibration, CalibrationPlan, run_calibration
+from core.cli.options import add_declared, settled
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The study's size, and where to write it."""
+    add_declared(parser, CalibrationPlan)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="Folder for the report and its figures.")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fit every market, a line on stderr for each, then write the report."""
+    plan = settled(arguments, CalibrationPlan, CalibrationPlan)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    run_calibration(plan, arguments.out, _say)
+    return 0
+
+
+def _say(market: Calibration) -> None:
+    inside = f"{market.product_90:.1%} of products inside 90 %, {market.product_50:.1%} inside 50 %"
+    print(f"{market.likelihood}, mean units {market.mean_units:g}: {inside}", file=sys.stderr, flush=True)
