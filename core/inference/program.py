@@ -24,6 +24,7 @@ from core.inference.guides import GUIDES, GuideOptions
 from core.inference.objectives import OBJECTIVES
 from core.inference.optimizers import OPTIMIZERS, SCHEDULES
 from core.inference.plan import FitPlan
+from core.inference.prototype import first_state
 from core.inference.starts import DECENTRED, Start
 from core.model import sites
 from core.model.demand import demand
@@ -57,10 +58,8 @@ def build_program(plan: FitPlan, panel: Panel, start: Start) -> Program:
     objective = OBJECTIVES[svi_plan.loss].build(svi_plan.particles, svi_plan.alpha)
     schedule = SCHEDULES[svi_plan.schedule].build(svi_plan.learning_rate, svi_plan.steps)
     svi = SVI(model, _without_fillers(guide), OPTIMIZERS[svi_plan.optimizer].build(schedule), objective)
-    key = jax.random.PRNGKey(plan.seed)
-    with handlers.seed(rng_seed=0):
-        guide._setup_prototype(panel if curved else small)
-    first = svi.init(key, small, init_params=_widths(guide, start) or None)
+    seen = panel if curved else small
+    first = first_state(svi, guide, seen, small, start.loc, lambda: _widths(guide, start), plan.seed)
     return Program(svi, guide, small, first)
 
 
