@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.sharding import PartitionSpec
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from core.model.shards import AXIS, panel_specs
 from core.panel import Panel, UnitHistogram
@@ -152,10 +152,19 @@ def _local_pass(
 
 
 def _poisson(predictor: Predictor, panel: Panel, clip: Clip) -> tuple[Array, Predictor]:
-    """Only exp(eta) is computed per cell; units come from sums. A clipped cell is a correction to both."""
-    eta = linear_predictor(predictor, panel)
+    """Only exp(eta) is computed per cell; units come from sums. The clip costs only where it might bind."""
     if clip is None:
-        return _from_sums(predictor, panel, panel.weight * jnp.exp(eta))
+        return _unclipped(predictor, panel)
+    return jax.lax.cond(_clear_of(clip, predictor, panel), _unclipped, partial(_clipped, clip=clip), predictor, panel)
+
+
+def _unclipped(predictor: Predictor, panel: Panel) -> tuple[Array, Predictor]:
+    return _from_sums(predictor, panel, panel.weight * jnp.exp(linear_predictor(predictor, panel)))
+
+
+def _clipped(predictor: Predictor, panel: Panel, clip: tuple[float, float]) -> tuple[Array, Predictor]:
+    """A clipped cell is a correction to the sums of value and gradients."""
+    eta = linear_predictor(predictor, panel)
     inside = (eta > clip[0]) & (eta < clip[1])
     rate = jnp.where(inside, panel.weight * jnp.exp(jnp.clip(eta, *clip)), panel.units)
     value, gradients = _from_sums(predictor, panel, rate)
@@ -163,6 +172,20 @@ def _poisson(predictor: Predictor, panel: Panel, clip: Clip) -> tuple[Array, Pre
     mean = jnp.where(eta <= clip[0], jnp.exp(clip[0]), jnp.exp(clip[1]))
     excess = mean - panel.units * (bound - eta + 1.0)
     return value - jnp.sum(_block_sums(jnp.where(inside, 0.0, panel.weight * excess), panel)), gradients
+
+
+def _clear_of(clip: tuple[float, float], predictor: Predictor, panel: Panel) -> Bool[Array, ""]:
+    """True only where no cell can reach the clip, by the largest price, time and covariate effect in each row."""
+    level = predictor.level[panel.series_of_row]
+    slope = predictor.elasticity[panel.product_of_series[panel.series_of_row]]
+    reach = jnp.abs(slope) * jnp.max(jnp.abs(panel.log_price), axis=1)
+    if predictor.time is not None:
+        reach += _by_row(jnp.max(jnp.abs(predictor.time), axis=1), panel)[:, 0]
+    if predictor.covariate is not None:
+        largest = jnp.max(jnp.abs(panel.covariates), axis=2, initial=0.0)
+        effects = jnp.repeat(jnp.abs(predictor.covariate)[panel.category_of_block], panel.block_rows, axis=0)
+        reach += jnp.sum(effects * largest.T, axis=1)
+    return jnp.all((level - reach > clip[0]) & (level + reach < clip[1]))
 
 
 def _negative_binomial(predictor: Predictor, panel: Panel) -> tuple[Array, Predictor]:

@@ -11,7 +11,7 @@ import pytest
 from numpyro import distributions as dist
 from scipy.special import gammaln
 
-from core.model.likelihood import Predictor, dispersion_term, log_likelihood
+from core.model.likelihood import Predictor, _clear_of, dispersion_term, linear_predictor, log_likelihood
 from core.panel import Panel
 from tests.core.panels import market_panel, replicate_panel
 
@@ -78,6 +78,26 @@ def test_value_and_gradients_equal_numpyros_cell_by_cell(name, likelihood, clip)
     np.testing.assert_allclose(value, expected, rtol=VALUE_RTOL)
     for found, wanted in zip(jax.tree.leaves(gradients), jax.tree.leaves(slopes), strict=True):
         np.testing.assert_allclose(found, wanted, atol=GRADIENT_TOLERANCE * max(1.0, np.abs(wanted).max()))
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_a_clip_that_no_cell_reaches_changes_nothing(name):
+    panel = PANELS[name]()
+    predictor = predictor_of(panel, "poisson")
+    free, value = (
+        jax.value_and_grad(log_likelihood)(predictor, panel, "poisson", clip) for clip in (None, (-40.0, 40.0))
+    )
+    compiled_differently = {"rtol": VALUE_RTOL, "atol": 1e-4}
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, **compiled_differently), free, value)
+
+
+def test_the_way_round_the_clip_is_taken_only_where_no_cell_reaches_it():
+    panel = PANELS["stores and promotions"]()
+    predictor = predictor_of(panel, "poisson")
+    eta = np.asarray(linear_predictor(predictor, panel))[np.asarray(panel.weight) > 0]
+    assert bool(_clear_of((-40.0, 40.0), predictor, panel))
+    for clip in ((float(eta.min()) + 1e-3, 40.0), (-40.0, float(eta.max()) - 1e-3)):
+        assert not bool(_clear_of(clip, predictor, panel))
 
 
 @pytest.mark.parametrize(("likelihood", "clip"), KINDS)
