@@ -36,11 +36,14 @@ PRODUCT_COLUMNS = {
 FORMATS = {
     "rows": "localized",
     "units": "localized",
-    "zero_share": "percent",
+    "zero_share": "%.1f %%",
     "mean_price": "%.2f",
     "price_changes": "localized",
     "price_sd": "%.3f",
 }
+WIDTHS = {"units": 105}
+"""Left to themselves, columns measure numbers without their separators, and cut the first digits off."""
+HEIGHT = 320
 
 
 def show_findings(found: Checked) -> None:
@@ -115,7 +118,7 @@ def show_facts(seen: Overview) -> None:
 
 def show_preview(frame: pd.DataFrame) -> None:
     """The first rows of the file, as it spells them."""
-    st.dataframe(frame.head(PREVIEW), hide_index=True, height=320, alt="The first rows of the file")
+    st.dataframe(frame.head(PREVIEW), hide_index=True, height=HEIGHT, alt="The first rows of the file")
     st.caption(f"The first {min(PREVIEW, len(frame)):,} of {len(frame):,} rows, as the file spells them.")
 
 
@@ -137,10 +140,13 @@ def _product_table(seen: Overview) -> None:
     asked = st.session_state.get("data-page", 1)
     wanted = None if verdict == "All" else verdict
     shown = page_of(seen.by_product, search or "", None, wanted, sort, not falling, asked, ROWS)
+    rows = shown.rows.assign(zero_share=100 * shown.rows["zero_share"])
     st.dataframe(
-        shown.rows, hide_index=True, height=320, alt="Products with their rows and price variation",
+        rows, hide_index=True, height=min(HEIGHT, 38 + 35 * len(rows)),
+        alt="Products with their rows and price variation",
         column_config={
-            name: st.column_config.NumberColumn(PRODUCT_COLUMNS[name], format=form) for name, form in FORMATS.items()
+            name: st.column_config.NumberColumn(PRODUCT_COLUMNS[name], format=form, width=WIDTHS.get(name))
+            for name, form in FORMATS.items()
         } | {name: st.column_config.TextColumn(PRODUCT_COLUMNS[name]) for name in ("product", "category", "verdict")},
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
