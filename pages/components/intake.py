@@ -39,7 +39,7 @@ def keep_market(plan: MarketPlan) -> str:
     """Simulate a market, keep it with its truth, and say its id."""
     market = simulate(plan)
     name = f"Simulated market {plan.products:,} x {plan.periods:,}, seed {plan.seed}"
-    return datasets().add(market_source(market, name, shop=False), owner(), truth_frame(market))
+    return datasets().add(market_source(market, name, shop=False), owner(), truth_frame(market, shop=False))
 
 
 def open_demo() -> None:

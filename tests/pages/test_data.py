@@ -5,6 +5,8 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 
 from core.runs.snapshots import RunState
+from core.simulation import MarketPlan
+from pages.components.intake import keep_market
 from pages.components.session import KEY
 from tests.pages.conftest import said
 
@@ -91,6 +93,14 @@ def test_a_column_taken_for_one_role_is_freed_from_the_other(open_page):
     roles = tab.session_state[KEY].roles
     assert (roles.units, roles.price) == ("price", None)
     assert tab.button(key="fit").disabled
+
+
+def test_the_truth_of_a_simulated_market_names_its_products_and_categories(installation):
+    dataset = keep_market(MarketPlan(products=12, periods=5, categories=3))
+    sales, truth = installation.datasets.source(dataset).frame, installation.datasets.truth(dataset)
+    products = truth[truth["level"] == "product"]
+    assert set(products["product"]) == set(sales["product"])
+    assert set(products["category"]) == set(sales["category"])
 
 
 def test_another_data_set_clears_stale_roles(open_page):
