@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
+from math import isfinite
 from typing import Any
 
 
@@ -46,6 +47,8 @@ def violations(value: Any) -> list[str]:
         given = getattr(value, f.name)
         if rule.choices is not None and given not in rule.choices:
             found.append(f"{f.name}={given!r} is not one of {', '.join(rule.choices)}")
+        elif isinstance(given, float) and not isfinite(given):
+            found.append(f"{f.name}={given} is not a finite number")
         elif rule.low is not None and given < rule.low:
             found.append(f"{f.name}={given} is below {rule.low:g} {rule.unit}".rstrip())
         elif rule.high is not None and given > rule.high:

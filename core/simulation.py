@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.declare import declared, violations
+from core.environment import free_memory_bytes
 from core.errors import Problem, UserError
 
 LIKELIHOODS = {
@@ -22,6 +23,8 @@ LIKELIHOODS = {
 PROMOTION_DEPTHS = (0.1, 0.15, 0.2, 0.25, 0.33)
 LARGEST_LOG_UNITS = 16.0
 """Expected units stay below e^16, about nine million a cell."""
+BYTES_PER_CELL = 100
+"""Peak of memory while a market is drawn, measured: every array of prices, means and units is whole."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,18 @@ class MarketPlan:
     filled: float = declared(1.0, "Filled", "Share of product-weeks that are observed", low=1e-3, high=1.0)
     constant_share: float = declared(0.02, "Fixed prices", "Share of products whose price never moves", low=0, high=1)
     elasticity_mean: float = declared(-2.0, "Mean elasticity", "The market's elasticity", low=-10, high=2)
-    elasticity_category_scale: float = declared(0.4, "Categories", "Spread of categories around the market", low=0)
-    elasticity_product_scale: float = declared(0.5, "Products", "Spread of products around their category", low=0)
-    time_scale: float = declared(0.2, "Time effects", "Size of a week's effect on a category's log units", low=0)
-    concentration: float = declared(4.0, "Concentration", "Typical concentration of the negative binomial", low=1e-2)
+    elasticity_category_scale: float = declared(
+        0.4, "Categories", "Spread of categories around the market", low=0, high=10
+    )
+    elasticity_product_scale: float = declared(
+        0.5, "Products", "Spread of products around their category", low=0, high=10
+    )
+    time_scale: float = declared(
+        0.2, "Time effects", "Size of a week's effect on a category's log units", low=0, high=10
+    )
+    concentration: float = declared(
+        4.0, "Concentration", "Typical concentration of the negative binomial", low=1e-2, high=1e6
+    )
 
     def __post_init__(self) -> None:
         found = violations(self)
@@ -90,7 +101,11 @@ class Market:
 
 
 def simulate(plan: MarketPlan) -> Market:
-    """Draw the market of `plan`. Uses NumPy alone; the same plan gives the same market."""
+    """Draw the market of `plan`. Uses NumPy alone; the same plan gives the same market.
+
+    Raises UserError where the market would not fit into the free memory.
+    """
+    _refuse_if_too_big(plan)
     rng = np.random.default_rng(plan.seed)
     stores = max(plan.stores, 1)
     category_of_product = np.arange(plan.products) * plan.categories // plan.products
@@ -115,6 +130,19 @@ def simulate(plan: MarketPlan) -> Market:
         category_of_product=category_of_product,
         truth=_shifted(effects, shift),
     )
+
+
+def _refuse_if_too_big(plan: MarketPlan) -> None:
+    needed, free = plan.products * max(plan.stores, 1) * plan.periods * BYTES_PER_CELL, free_memory_bytes()
+    if needed > free:
+        raise UserError(
+            Problem(
+                "market-too-big",
+                f"Drawing this market takes about {needed / 1e9:,.1f} GB and {free / 1e9:,.1f} GB are free",
+                "Ask for fewer products, periods or stores.",
+                where="market",
+            )
+        )
 
 
 def _draw_effects(

@@ -38,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         say_problems([_file_problem(error)])
         return BAD_INPUT
+    except MemoryError:
+        say_problems([Problem("memory", "The memory does not suffice", "Close other programs, or ask for less.")])
+        return BAD_INPUT
     except KeyboardInterrupt:
         print("Interrupted: nothing was written.", file=sys.stderr)
         return INTERRUPTED

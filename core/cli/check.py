@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from core.cli import sales
-from core.cli.problems import say_problems
+from core.cli.problems import plain, say_problems
 from core.data.overview import Overview, overview
 from core.data.roles import Roles
 from core.data.validation import Checked
-from core.report.results import to_json
+from core.report.results import write_json
 
 CLEAN, BAD_INPUT = 0, 2
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = sales.checked(source, roles, choices)
     seen = overview(found.sales) if found.sales else None
     if arguments.json:
-        arguments.json.write_text(to_json(_report(roles, found, seen)), encoding="utf-8")
+        write_json(arguments.json, _report(roles, found, seen))
     print(_words(roles, found, seen))
     say_problems(found.problems)
     return CLEAN if found.sales else BAD_INPUT
@@ -55,7 +55,7 @@ def _figures(seen: Overview) -> dict[str, Any]:
 
 
 def _words(roles: Roles, found: Checked, seen: Overview | None) -> str:
-    lines = [f"{role:<10} {', '.join(column) if isinstance(column, tuple) else column or '-'}"
+    lines = [f"{role:<10} {plain(', '.join(column) if isinstance(column, tuple) else column or '-')}"
              for role, column in asdict(roles).items()]  # fmt: skip
     if found.sales:
         lines.append(str(found.sales.account))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -100,6 +102,8 @@ def _read(arguments: argparse.Namespace) -> Order:
     with gathered(problems):
         _check_out(arguments)
     with gathered(problems):
+        _check_store(arguments)
+    with gathered(problems):
         source, roles, choices = sales.read(arguments)
         found = sales.checked(source, roles, choices)
         table = sales.usable(found)
@@ -129,9 +133,35 @@ def _summary(posterior: Posterior, result: Fit, folder: Path) -> str:
     )
 
 
+def _check_store(arguments: argparse.Namespace) -> None:
+    gap, problems = arguments.checkpoint_seconds, []
+    if gap is not None and not 0 <= gap < math.inf:
+        what = f"{gap} is no time"
+        problems.append(Problem("checkpoint-seconds", what, "Give 0 or more seconds.", where="--checkpoint-seconds"))
+    if not arguments.store:
+        given = {"--name": arguments.name, "--checkpoint-seconds": gap is not None}
+        problems += [
+            Problem("needs-store", "It says how a run is stored, and none is", "Add --store, or leave it out.", where=o)
+            for o, is_given in given.items()
+            if is_given
+        ]
+    if problems:
+        raise UserError(problems)
+
+
 def _check_out(arguments: argparse.Namespace) -> None:
     folder = arguments.out
     if folder is None and not arguments.store:
         raise UserError(Problem("no-out", "There is nowhere to write to", "Name a folder, or --store.", where="--out"))
     if folder is not None and folder.exists() and not folder.is_dir():
         raise UserError(Problem("out-is-a-file", f"{folder} is a file", "Name a folder.", where="--out"))
+    if folder is not None:
+        _check_parent(folder.absolute().parent)
+
+
+def _check_parent(folder: Path) -> None:
+    """Found out before the fit, not after it."""
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        what = f"{there} is no folder that may be written to"
+        raise UserError(Problem("out-unwritable", what, "Name a folder elsewhere.", where="--out"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core.cli import stored
 from core.report import wording
-from core.report.results import to_json
+from core.report.results import write_json
 from core.runs.compare import compare_runs
 from core.runs.manager import RunManager
 from core.runs.requests import RunSummary
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(runs: RunManager, arguments: argparse.Namespace) -> int:
     found = runs.runs()
     if arguments.json:
-        arguments.json.write_text(to_json({"runs": [asdict(summary) for summary in found]}), encoding="utf-8")
+        write_json(arguments.json, {"runs": [asdict(summary) for summary in found]})
     for summary in found:
         print(_line(summary))
     return stored.USABLE

@@ -6,8 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from core.cli.options import add_declared, settled
-from core.data.markets import write_market, write_truth
+from core.cli.options import add_declared, gathered, settled
+from core.data.markets import check_writable, write_market, write_truth
+from core.errors import Problem, UserError
 from core.simulation import MarketPlan, simulate
 
 
@@ -20,7 +21,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Draw the market and write it; says on stderr what was written."""
-    market = simulate(settled(arguments, MarketPlan, MarketPlan))
+    problems: list[Problem] = []
+    with gathered(problems):
+        plan = settled(arguments, MarketPlan, MarketPlan)
+    for path in filter(None, (arguments.out, arguments.truth)):
+        with gathered(problems):
+            check_writable(path)
+    if arguments.truth and arguments.truth.absolute() == arguments.out.absolute():
+        problems.append(Problem("same-file", "It is the file of --out too", "Name another.", where="--truth"))
+    if problems:
+        raise UserError(problems)
+    market = simulate(plan)
     write_market(market, arguments.out)
     if arguments.truth:
         write_truth(market, arguments.truth)

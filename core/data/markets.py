@@ -100,7 +100,7 @@ def write_truth(market: Market, path: str | Path) -> None:
 
 
 def check_writable(path: str | Path) -> None:
-    """Raise UserError where a market cannot be written to `path`: wrong suffix or no such folder."""
+    """Raise UserError where a market cannot be written to `path`: wrong suffix, no such folder, a folder itself."""
     path = Path(path)
     problems = []
     if path.suffix.lower() not in WRITABLE:
@@ -111,6 +111,8 @@ def check_writable(path: str | Path) -> None:
         problems.append(
             Problem("no-folder", f"There is no folder {path.parent}", "Make the folder first.", where=str(path))
         )
+    if path.is_dir():
+        problems.append(Problem("is-a-folder", f"{path} is a folder", "Name a file in it.", where=str(path)))
     if problems:
         raise UserError(problems)
 
@@ -159,10 +161,16 @@ def panel_of_market(market: Market, layout: Layout = "auto") -> tuple[Panel, Pan
 def _write(frame: pd.DataFrame, path: str | Path) -> None:
     check_writable(path)
     path = Path(path)
-    if path.suffix.lower() == ".csv":
-        frame.to_csv(path, index=False, date_format="%Y-%m-%d")
-    else:
-        frame.to_parquet(path, index=False)
+    # Under another name first: a full disk leaves what was there before, never half a market.
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        if path.suffix.lower() == ".csv":
+            frame.to_csv(partial, index=False, date_format="%Y-%m-%d")
+        else:
+            frame.to_parquet(partial, index=False)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _named(codes: np.ndarray, names: tuple[str, ...]) -> pd.Categorical:

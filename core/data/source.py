@@ -67,6 +67,8 @@ def read_source(path: str | Path, name: str | None = None, settings: Settings | 
     """
     settings, path = settings or load_settings(), Path(path)
     shown = display_name(name or path.name)
+    if path.is_dir():
+        raise UserError(Problem("file-is-folder", f"{shown} is a folder", "Name a file in it.", where="file"))
     if not path.is_file():
         raise UserError(Problem("file-missing", f"There is no file {shown}", "Check the path.", where="file"))
     size = path.stat().st_size
@@ -166,7 +168,9 @@ def _frame(table: pa.Table) -> pd.DataFrame:
             column = column.cast(pa.float64())
         elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
             column = column.cast(pa.timestamp("s"), safe=False)
-        elif pa.types.is_binary(column.type) or pa.types.is_null(column.type) or pa.types.is_time(column.type):
+        elif pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            column = _decoded(column)
+        elif pa.types.is_null(column.type) or pa.types.is_time(column.type):
             column = column.cast(pa.string(), safe=False)
         elif pa.types.is_integer(column.type) and column.null_count:
             column = column.cast(pa.string())
@@ -179,6 +183,16 @@ def _frame(table: pa.Table) -> pd.DataFrame:
             known = frame[name].cat
             frame[name] = (frame[name] if "" in known.categories else known.add_categories("")).fillna("")
     return frame
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bytes as text: UTF-8 where they are, else with a sign for each that is not."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.chunked_array(
+            [pa.array([None if cell is None else cell.decode("utf-8", "replace") for cell in column.to_pylist()])]
+        )
 
 
 def _refuse_packed(start: bytes) -> None:

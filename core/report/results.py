@@ -71,6 +71,20 @@ def to_json(values: Mapping[str, Any]) -> str:
     return json.dumps(_plain(values), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write `values` as JSON to `path`; where the disk refuses, a file that was there stays. Raises OSError."""
+    text = to_json(values)
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        _move(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def write_result(
     folder: Path, posterior: Posterior, fit: Fit, account: RowAccount, name: str, sha256: str
 ) -> tuple[Path, ...]:

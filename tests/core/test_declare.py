@@ -29,6 +29,8 @@ def test_declarations_reach_nested_plans():
         (Outer(colour="green"), "colour='green' is not one of red, blue"),
         (Inner(depth=0), "depth=0 is below 1 m"),
         (Inner(depth=10), "depth=10 is above 9 m"),
+        (Inner(depth=float("nan")), "depth=nan is not a finite number"),
+        (Inner(depth=float("inf")), "depth=inf is not a finite number"),
     ],
 )
 def test_a_violation_names_the_value_and_what_would_do(value, sentence):
