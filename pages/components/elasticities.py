@@ -14,7 +14,7 @@ from core.posterior.checks import PredictiveChecks, predictive_checks
 from core.posterior.posterior import Posterior
 from core.posterior.recovery import recovery
 from core.report.figures import caterpillar, coverage_chart, forest, shrinkage_view, truth_scatter, z_histogram
-from core.report.wording import share
+from core.report.wording import elasticity, share
 from pages.components.elastable import product_picker
 from pages.components.errors import guard
 from pages.components.pictures import show_chart, theme
@@ -45,8 +45,11 @@ class Found:
 
 
 def found_by(run_id: str, name: str, dataset: str, mass: float) -> Found:
-    """The result of a run with intervals of `mass`."""
-    return Found(run_id, name, posterior(run_id, mass), table(run_id, mass), truth_of_run(run_id, dataset, mass))
+    """The result of a run with intervals of `mass`; a truth that names none of its products is no truth."""
+    rows, truth = table(run_id, mass), truth_of_run(run_id, dataset, mass)
+    if truth is not None and not np.isfinite(truth[(rows["level"] == "product").to_numpy()]).any():
+        truth = None
+    return Found(run_id, name, posterior(run_id, mass), rows, truth)
 
 
 def show_pictures(found: Found) -> None:
@@ -96,8 +99,8 @@ def _recovered(products: float, categories: float, inside: float, mass: float) -
     plain = {"delta_color": "off", "delta_arrow": "off", "border": True}
     rmse = "Root mean square distance of the estimates from the true elasticities."
     first, second, third = st.columns(3, gap="small")
-    first.metric("Products", f"{products:.2f}", "typical error", help=rmse, **plain)
-    second.metric("Categories", f"{categories:.2f}", "typical error", help=rmse, **plain)
+    first.metric("Products", elasticity(products), "typical error", help=rmse, **plain)
+    second.metric("Categories", elasticity(categories), "typical error", help=rmse, **plain)
     third.metric(
         "Truth inside", share(inside), f"of {share(mass)}", **plain,
         help="Share of products whose interval holds the truth, and the share it promises.",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from core.report.tables import elasticity_table
 from core.report.wording import elasticity
+from pages.components import services
 from tests.pages.conftest import said
 from tests.pages.test_model import submit
 
@@ -75,6 +77,14 @@ def test_a_search_without_a_match_says_so(open_page, run_id):
 def test_a_simulated_market_stands_beside_its_truth(open_page, run_id):
     tab = open_page("elasticities", run=run_id)
     assert "Truth inside" in {metric.label for metric in tab.metric}
+
+
+def test_a_truth_that_names_no_product_of_the_run_is_not_drawn(open_page, run_id, monkeypatch):
+    monkeypatch.setattr(services, "truth_in_order", lambda table, truth: np.full(len(table), np.nan))
+    tab = open_page("elasticities", run=run_id)
+    assert not tab.exception
+    assert "Truth inside" not in [metric.label for metric in tab.metric]
+    assert "Market elasticity" in [metric.label for metric in tab.metric]
 
 
 def test_a_wider_interval_is_wider(open_page, run_id):
