@@ -40,8 +40,9 @@ def pick_runs() -> tuple[RunSummary, ...] | None:
         placeholder="–", alt="Runs, newest first",
         column_config={
             "Loss": st.column_config.NumberColumn(format="%.4g", help="Nats per observation, at the end."),
-            "Run": st.column_config.TextColumn(width="medium"),
-            "Plan": st.column_config.TextColumn(width="medium"),
+            "Run": st.column_config.TextColumn(width=320),
+            "Data": st.column_config.TextColumn(width=130, help="Click a cell to read the whole of it."),
+            "Plan": st.column_config.TextColumn(width=170, help="Click a cell to read the whole of it."),
         },
     )  # fmt: skip
     return tuple(runs[row] for row in selected["selection"]["rows"] if row < len(runs))
@@ -89,7 +90,7 @@ def work_with_run(run: RunSummary) -> None:
                     run_downloads(run.run_id, f"export-{run.run_id}")
             _name_and_note(run)
             if st.button("Delete", icon=":material/delete:"):
-                confirm_discard(run.run_id, escaped(run.name))
+                confirm_discard(run.run_id, run.name)
 
 
 def _more_steps(run: RunSummary) -> None:
@@ -115,7 +116,7 @@ def _name_and_note(run: RunSummary) -> None:
 
 
 def compare(runs: Sequence[RunSummary]) -> None:
-    """Losses, differing choices, and elasticities side by side with the largest differences first."""
+    """Losses, differing choices, and elasticities side by side, largest differences in sd first."""
     found = compare_runs(manager(), tuple(run.run_id for run in runs), viewer())
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
@@ -135,22 +136,23 @@ def compare(runs: Sequence[RunSummary]) -> None:
 
 
 def _side_by_side(found: Comparison) -> None:
-    st.markdown("**Elasticities side by side, largest differences first**")
+    st.markdown("**Elasticities side by side, largest differences in sd first**")
     if found.without_result:
         st.caption("Without a result: " + escaped(", ".join(found.without_result)) + ".")
     if found.elasticities is None:
         return
     rows = found.elasticities
-    number = st.column_config.NumberColumn
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     means = {f"{name}: mean": number(name, format="%.2f") for name in found.names if f"{name}: mean" in rows}
     st.dataframe(
         rows.head(SHOWN), hide_index=True, placeholder="–",
         column_order=["product", "category", "level", *means, "spread", "spread_in_sd"],
         alt="Elasticities of the chosen runs side by side",
         column_config=means
+        | {name: text(name.capitalize()) for name in ("product", "category", "level")}
         | {
             "spread": number("Difference", format="%.2f", help="Largest mean minus smallest."),
-            "spread_in_sd": number("In sd", format="%.1f", help="The same in units of the widest sd."),
+            "spread_in_sd": number("In sd", format="%.2f", help="The same in units of the widest sd."),
         },
     )  # fmt: skip
     if len(rows) > SHOWN:
