@@ -86,12 +86,15 @@ def _lane(name: str, lines: tuple[Line, ...], is_running: bool) -> None:
         return
     last = lines[-1]
     state = "done" if last.done else ("compiling" if last.steps == 0 else "running") if is_running else "stopped"
-    st.markdown(f"**{name}** · {state} · {seconds(last.seconds)}")
+    st.markdown(f"**{name}** · {state}" + (f" · {seconds(last.seconds)}" if last.seconds else ""))
     with st.container(horizontal=True):
         st.metric("Steps", f"{last.steps:,}")
-        st.metric("Error, ten watched products", _decimals(last.watched_error), help="RMSE against the known truth.")
-        st.metric("Error, all products", _decimals(last.error))
-        st.metric("90 % intervals that hold", MISSING if last.coverage90 is None else share(last.coverage90))
+        st.metric("Error, ten watched", _decimals(last.watched_error), help="RMSE against the known truth.")
+        st.metric("Error, all", _decimals(last.error), help="The same of all products, measured at the end.")
+        st.metric(
+            "Truth inside", MISSING if last.coverage90 is None else share(last.coverage90),
+            help="Share of products whose 90 % interval holds the truth, measured at the end.",
+        )  # fmt: skip
 
 
 def _decimals(value: float | None) -> str:
