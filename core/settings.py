@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -32,6 +33,16 @@ class Settings:
     session_minutes: int = _setting(240, "Time after which an idle browser session is forgotten", "minutes")
 
 
+KINDS = {int: "a whole number of 0 or more", float: "a number of 0 or more", Path: "a path"}
+
+
+def _lawful(value: Any) -> Any:
+    """The value itself. Raises ValueError for a number below zero or without end."""
+    if not isinstance(value, Path) and not 0 <= value < math.inf:
+        raise ValueError(value)
+    return value
+
+
 def variable(name: str) -> str:
     """Name of the environment variable that overrides setting `name`."""
     return PREFIX + name.upper()
@@ -48,14 +59,14 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
             continue
         kind: type[Any] = type(declared.default)
         try:
-            values[declared.name] = kind(text)
+            values[declared.name] = _lawful(kind(text))
         except ValueError:
             problems.append(
                 Problem(
                     code="setting-unreadable",
                     where=variable(declared.name),
-                    what=f"'{text}' is not a {kind.__name__}",
-                    remedy=f"Give {declared.metadata['help'].lower()} as a {kind.__name__}, as in {declared.default}.",
+                    what=f"'{text}' is not {KINDS[kind]}",
+                    remedy=f"Give {declared.metadata['help'].lower()} as {KINDS[kind]}, as in {declared.default}.",
                 )
             )
     if problems:

@@ -38,8 +38,9 @@ def posterior_tree(posterior: Posterior, fit: Fit | None = None) -> xr.DataTree:
 
 
 def write_posterior(path: Path, posterior: Posterior, fit: Fit | None = None) -> None:
-    """Write `posterior_tree` as NetCDF-4 to `path`."""
-    posterior_tree(posterior, fit).to_netcdf(path, engine="h5netcdf")
+    """Write `posterior_tree` as NetCDF-4 to `path`. Raises OSError where the disk refuses."""
+    # Made in memory first: HDF5 that meets a full disk brings down the whole process when its file is closed.
+    Path(path).write_bytes(posterior_tree(posterior, fit).to_netcdf(engine="h5netcdf"))
 
 
 def series_names(posterior: Posterior) -> list[str]:

@@ -13,7 +13,7 @@ from core.data.markets import demo_market, market_source, truth_frame
 from core.data.source import read_source
 from core.declare import declarations
 from core.errors import Problem, UserError
-from core.runs.files import shown_name
+from core.runs.files import disk_errors, shown_name
 from core.simulation import MarketPlan, simulate
 from pages.components.access import owner, viewer
 from pages.components.address import work_on
@@ -21,6 +21,7 @@ from pages.components.forms import show_fields
 from pages.components.problems import show_problems
 from pages.components.services import datasets, settings
 from pages.components.session import workspace
+from pages.components.text import escaped
 
 TYPES = ["csv", "tsv", "txt", "parquet", "xlsx", "xls", "ods"]
 MARKET_FIELDS = ("products", "periods", "categories", "likelihood", "mean_units", "stores", "covariate", "seed")
@@ -104,8 +105,9 @@ def keep_upload(name: str, content: bytes | memoryview) -> str:
     """
     suffix = Path(shown_name(name)).suffix.lower()
     folder = settings().data_dir / "uploads"
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as private:
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with disk_errors(folder), tempfile.TemporaryDirectory(dir=folder) as private:
         path = Path(private) / f"upload{suffix if suffix.strip('.') in TYPES else ''}"
         path.write_bytes(content)
         return datasets().add(read_source(path, shown_name(name)), owner())
@@ -117,7 +119,7 @@ def _show_problems() -> None:
         return
     name, problems = kept
     with st.container(border=True):
-        st.markdown(f":material/error: **{name}** could not be read; the data set in use has not changed.")
+        st.markdown(f":material/error: **{escaped(name)}** could not be read; the data set in use has not changed.")
         show_problems(problems)
         st.button("Dismiss", key="dismiss", on_click=lambda: st.session_state.update({PROBLEMS: ()}))
 

@@ -25,3 +25,10 @@ def test_every_setting_has_help_and_a_variable_of_its_own():
     variables = {variable(f.name) for f in fields(Settings)}
     assert len(variables) == len(fields(Settings))
     assert all(f.metadata["help"] for f in fields(Settings))
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "inf"])
+def test_a_limit_below_zero_or_without_end_is_refused(text):
+    with pytest.raises(UserError) as caught:
+        load_settings({"ISOELASTIC_QUOTA_GB": text, "ISOELASTIC_MAX_COLUMNS": text})
+    assert {problem.where for problem in caught.value.problems} == {"ISOELASTIC_QUOTA_GB", "ISOELASTIC_MAX_COLUMNS"}

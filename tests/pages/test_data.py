@@ -71,6 +71,24 @@ def test_a_file_that_is_no_table_is_refused_in_words_and_the_data_set_stays(open
     assert "empty" in said(tab)
 
 
+def test_the_name_of_a_refused_file_is_text_and_not_markdown(open_page):
+    tab = upload(open_page("data"), "![x](http://x.example/a.png) $x$ :red[y].csv", b"")
+    shown = next(element.value for element in tab.markdown if "could not be read" in element.value)
+    assert "\\!\\[" in shown or "!\\[x\\]" in shown
+    assert "\\$x\\$" in shown and "\\:red\\[y\\]" in shown
+
+
+def test_a_full_disk_under_an_upload_is_a_sentence(open_page, monkeypatch):
+    def full(self, content):
+        raise OSError(28, "No space left on device", str(self))
+
+    tab = open_page("data")
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    tab = upload(tab, "sales.csv", GOOD)
+    assert not tab.exception
+    assert "disk of the data folder is full" in said(tab)
+
+
 def test_the_name_of_an_upload_never_becomes_a_path(open_page, installation, tmp_path):
     upload(open_page("data"), "../../outside/evil.csv", GOOD)
     assert not list(tmp_path.rglob("*evil*"))

@@ -1,7 +1,10 @@
 """What a fit leaves in its folder, read back by pandas, ArviZ and JSON; nothing half written."""
 
 import json
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import arviz as az
 import numpy as np
@@ -17,14 +20,20 @@ from core.report.results import RESULT_FILES, to_json, write_result, write_zip
 from core.report.tables import CONTRACT_COLUMNS, elasticity_table
 from tests.core.posterior.handmade import fit_of, market
 
+ROOT = Path(__file__).parents[3]
 ACCOUNT = RowAccount(read=400, used=390, left_out={"without price": 7, "returns netted": 3})
+
+
+def handmade():
+    panel, labels, draws = market(stores=2)
+    draws.others["covariate_category"] = np.zeros((400, 3, 0), np.float32)
+    diagnostics = {"k_hat": np.zeros(12), "bound": -1.5, "warnings": ("Only 1 category.",)}
+    return posterior_from_draws(draws, panel, labels), fit_of(FitPlan(seed=5), diagnostics)
 
 
 @pytest.fixture(scope="module")
 def found():
-    panel, labels, draws = market(stores=2)
-    draws.others["covariate_category"] = np.zeros((400, 3, 0), np.float32)
-    return posterior_from_draws(draws, panel, labels), fit_of(FitPlan(seed=5), {"k_hat": np.zeros(12), "elbo": -1.5})
+    return handmade()
 
 
 def _write(folder, found):
@@ -53,7 +62,7 @@ def test_the_manifest_tells_plan_data_environment_outcome_and_timing(tmp_path, f
     assert told["environment"]["devices"] == ["cpu"]
     assert told["outcome"] == {"ending": "finished", "sentence": "All 100 steps done.", "usable": True}
     assert told["timing"] == {"compile_seconds": 1.5, "run_seconds": 2.0, "steps": 100, "steps_per_second": 50.0}
-    assert told["diagnostics"] == {"elbo": -1.5}
+    assert told["diagnostics"] == {"bound": -1.5, "warnings": ["Only 1 category."]}
 
 
 def test_json_has_null_where_a_number_is_not_finite():
@@ -100,6 +109,28 @@ def test_a_failure_leaves_the_folder_as_it_was(tmp_path, found, monkeypatch):
         _write(folder, found)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+FULL_DISK = """
+import resource
+from pathlib import Path
+from core.report.netcdf import write_posterior
+from tests.core.report.test_results import handmade
+
+made = handmade()
+resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
+try:
+    write_posterior(Path("{path}"), *made)
+except OSError:
+    print("refused")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no limit of size to set there")
+def test_draws_that_do_not_fit_on_the_disk_are_an_error_and_not_the_end_of_the_process(tmp_path):
+    code = FULL_DISK.format(path=tmp_path / "posterior.nc")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "refused"), done.stderr[-2_000:]
 
 
 def test_writing_again_replaces_the_result_and_keeps_other_files(tmp_path, found):
