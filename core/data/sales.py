@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -50,6 +50,22 @@ class SalesTable:
     def covariates(self) -> tuple[str, ...]:
         """Names of the covariates, as in the file."""
         return self.roles.covariates
+
+
+NOT_CHOSEN = "not among the chosen products"
+
+
+def of_products(sales: SalesTable, products: Collection[str]) -> SalesTable:
+    """The market of `products` alone; rows of all others are left out and accounted for. Unknown names are no error:
+    the table may come out empty."""
+    kept = sales.frame["product"].isin(set(products)).to_numpy()
+    frame = sales.frame[kept].reset_index(drop=True)
+    for name in frame.columns:
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):
+            frame[name] = frame[name].cat.remove_unused_categories()
+    account, others = sales.account, int((~kept).sum())
+    left_out = {**account.left_out, NOT_CHOSEN: others} if others else account.left_out
+    return replace(sales, frame=frame, account=RowAccount(account.read, len(frame), left_out))
 
 
 def covariate_column(name: str) -> str:

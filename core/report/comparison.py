@@ -12,7 +12,7 @@ from core.declare import declarations
 from core.inference.plan import FitPlan, plan_values
 
 KEYS = ["level", "category", "product"]
-SHOWN = ("mean", "lower", "upper")
+SHOWN = ("mean", "sd", "lower", "upper")
 MOST = 5
 """Fits that can be read side by side."""
 
@@ -20,13 +20,13 @@ MOST = 5
 def side_by_side(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Elasticities of several fits by name of the fit; rows are matched by level, category and product.
 
-    For every fit its mean, lower and upper, as '<fit>: mean'. `spread` is the largest mean minus the smallest, in
+    For every fit its mean, sd, lower and upper, as '<fit>: mean'. `spread` is the largest mean minus the smallest, in
     % units per % price; `spread_in_sd` the same in units of the largest sd among the fits. Both are missing where
     fewer than two fits have the row. Largest `spread_in_sd` first. Raises ValueError for fewer than two tables.
     """
     if len(tables) < 2:
         raise ValueError("there is nothing to compare with fewer than two fits")
-    parts = [table.set_index(KEYS)[[*SHOWN, "sd"]].add_prefix(f"{fit}: ") for fit, table in tables.items()]
+    parts = [table.set_index(KEYS)[[*SHOWN]].add_prefix(f"{fit}: ") for fit, table in tables.items()]
     joined = pd.concat(parts, axis=1)
     means = joined[[f"{fit}: mean" for fit in tables]]
     widest = joined[[f"{fit}: sd" for fit in tables]].max(axis=1)

@@ -204,7 +204,7 @@ class RunManager:
         """Sales, panel and labels that a run read, encoded again from the kept data set."""
         row = self._register.seen(run_id, viewer)
         request = request_of(row.request)
-        key = to_text((request.dataset_id, request.roles, request.choices))
+        key = to_text((request.dataset_id, request.roles, request.choices, request.products))
         with self._guard:
             if key in self._markets:
                 self._markets.move_to_end(key)

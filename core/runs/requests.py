@@ -32,6 +32,8 @@ class RunRequest:
     """Others on this server see it."""
     checkpoint_seconds: float | None = None
     """None: as the settings say."""
+    products: tuple[str, ...] = ()
+    """The market of these products alone; empty: all of them."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class RunSummary:
     outcome: str
     usable: bool
     resumable: bool
+    products: tuple[str, ...] = ()
+    """Products it was restricted to; empty: all."""
 
 
 @dataclass(frozen=True)
@@ -78,3 +82,5 @@ class RunResult:
     """Rows read, used and left out by reason."""
     problems: tuple[Problem, ...] = ()
     """What was changed in the data or is worth knowing about them."""
+    products: tuple[str, ...] = ()
+    """Products the run was restricted to, as asked for; empty: all."""

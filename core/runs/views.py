@@ -70,6 +70,7 @@ def summary_of(row: RunRow, position: int = 0) -> RunSummary:
         outcome=row.outcome,
         usable=row.usable,
         resumable=resumable(row),
+        products=_products(row),
     )
 
 
@@ -103,6 +104,13 @@ def _left(row: RunRow) -> float | None:
     if row.state is not RunState.RUNNING or row.rate <= 0:
         return None
     return max(0.0, (row.steps_total - row.steps_done) / row.rate)
+
+
+def _products(row: RunRow) -> tuple[str, ...]:
+    try:
+        return request_of(row.request).products
+    except UserError:
+        return ()
 
 
 def _line(row: RunRow) -> str:

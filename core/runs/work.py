@@ -205,6 +205,7 @@ class Task:
             labels=prepared.labels,
             account=prepared.sales.account,
             problems=prepared.problems,
+            products=self.request.products,
         )
 
     def _end(self, state: RunState, outcome: str, **values: Any) -> None:
