@@ -13,10 +13,10 @@ run: $(VENV)/.installed
 setup: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev lint types layers
-	$(BIN)/python -m pytest -n $(WORKERS) tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests
 
 fast: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not browser" tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not browser" tests
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
