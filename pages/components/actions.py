@@ -42,7 +42,7 @@ def start(plan: FitPlan, forward: bool = False) -> str:
     """
     now = workspace()
     request = RunRequest(
-        now.dataset, roles_in_use(), now.choices, plan, name=_name(now.dataset, plan), pinned=now.pinned,
+        now.dataset, roles_in_use(), now.choices, plan, name=default_name(now.dataset, plan), pinned=now.pinned,
         owner=owner(), shared=not owner(),
     )  # fmt: skip
     run_id = manager().submit(request)
@@ -51,7 +51,7 @@ def start(plan: FitPlan, forward: bool = False) -> str:
     return run_id
 
 
-def _name(dataset: str, plan: FitPlan) -> str:
+def default_name(dataset: str, plan: FitPlan) -> str:
     """What a run is called until someone names it: data and engine; the list has the rest of the plan beside it."""
     engine = f"SVI, {plan.svi.guide}" if plan.engine == "svi" else spoken(plan.engine)
     return f"{datasets().info(dataset, viewer()).name} · {engine}, {spoken(plan.model.likelihood)}"

@@ -17,6 +17,8 @@ from core.report.figures import caterpillar, coverage_chart, forest, shrinkage_v
 from core.report.wording import elasticity, share
 from pages.components.against import TITLE as AGAINST
 from pages.components.against import against_another
+from pages.components.against import TITLE as AGAINST
+from pages.components.against import against_another
 from pages.components.elastable import product_picker
 from pages.components.errors import guard
 from pages.components.pictures import show_chart, theme
@@ -61,6 +63,7 @@ def show_pictures(found: Found) -> None:
         "All products": _products,
         "Pooling": _pooling,
         "Does the model fit?": _checks,
+        AGAINST: _against_another,
         AGAINST: _against_another,
     }
     if found.truth is not None:
@@ -136,6 +139,10 @@ def _checks(found: Found) -> None:
         st.caption(f"{checks.n_cells:,} observations against {checks.n_replicates:,} replicated data sets.")
     with right:
         show_chart(coverage_chart(checks.coverage, "observations", theme()), "predictive-coverage")
+
+
+def _against_another(found: Found) -> None:
+    against_another(found.run_id, found.posterior.mass)
 
 
 def _against_another(found: Found) -> None:
