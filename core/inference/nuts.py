@@ -172,22 +172,23 @@ def _keep(progress: _Progress, found: dict[str, np.ndarray], skip: int) -> None:
 def _chunk(
     sampler: _Sampler, progress: _Progress, watcher: Watcher, first: int, found: dict[str, np.ndarray], seconds: float
 ) -> Chunk:
-    state, chain, step = sampler.state, progress.chain, progress.step
-    draws = _flat(progress)
-
-    def checkpoint() -> Mapping[str, np.ndarray]:
-        leaves = {f"leaf_{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
-        counts = np.array([chain, step, progress.divergent, *_lengths(progress)])
-        return {**leaves, **{ARRAY + name: values for name, values in draws.items()}, "counts": counts}
-
+    state, draws = sampler.state, _flat(progress)
     notes = {
-        "chain": float(chain + 1),
+        "chain": float(progress.chain + 1),
         "step_size": float(state.adapt_state.step_size),
         "acceptance": float(state.mean_accept_prob),
         "divergent": float(progress.divergent),
     }
     estimates = _estimates(draws, watcher.pinned) if _count(draws) > 1 else None
-    return Chunk(first, np.asarray(found["energy"], np.float64), seconds, estimates, notes, checkpoint)
+    losses = np.asarray(found["energy"], np.float64)
+    return Chunk(first, losses, seconds, estimates, notes, lambda: _kept(sampler, progress))
+
+
+def _kept(sampler: _Sampler, progress: _Progress) -> dict[str, np.ndarray]:
+    """All that sampling needs to go on bit for bit, the draws so far among it."""
+    leaves = {f"leaf_{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(sampler.state))}
+    counts = np.array([progress.chain, progress.step, progress.divergent, *_lengths(progress)])
+    return {**leaves, **{ARRAY + name: values for name, values in _flat(progress).items()}, "counts": counts}
 
 
 def _estimates(draws: dict[str, np.ndarray], pinned: tuple[int, ...]) -> Estimates:
@@ -218,7 +219,7 @@ def _finish(sampler: _Sampler, progress: _Progress, ending: Ending, losses: list
     usable = ending is not Ending.DIVERGED and _count(draws) >= FEWEST_DRAWS
     return Fit(
         plan=sampler.plan,
-        state={ARRAY + name: values for name, values in draws.items()},
+        state=_kept(sampler, progress),
         losses=np.concatenate(losses).astype(np.float64) if losses else np.zeros(0),
         outcome=Outcome(ending, ending.value.format(steps=steps, step=steps), usable),
         timing=Timing(sampler.compile_seconds, seconds - sampler.compile_seconds, steps),

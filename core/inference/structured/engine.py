@@ -24,7 +24,7 @@ from core.inference.structured.drawing import draw_mixture
 from core.inference.structured.integrate import gaussian_volume, integrate
 from core.inference.structured.mixture import Mixture, single
 from core.inference.structured.solver import Solver, State
-from core.inference.structured.storing import arrays_of_mixture, arrays_of_state, mixture_of_arrays, state_of_arrays
+from core.inference.structured.storing import arrays_of_mixture, arrays_of_state, centre_of_arrays, mixture_of_arrays
 from core.panel import Panel
 
 RETRIES = 6
@@ -74,7 +74,7 @@ class _Run:
 
     def _resumed(self, arrays: Mapping[str, np.ndarray]) -> State:
         self.losses = np.asarray(arrays.get("losses", ())).tolist()
-        return state_of_arrays(self.solver, arrays)
+        return centre_of_arrays(self.solver, arrays)
 
     def _iterate(self, state: State) -> tuple[Ending, State]:
         structured = self.plan.structured
@@ -145,7 +145,7 @@ class _Run:
         usable = ending is not Ending.DIVERGED
         return Fit(
             plan=self.plan,
-            state=arrays_of_mixture(self.solver, mixture),
+            state={**arrays_of_mixture(self.solver, mixture), "losses": np.array(self.losses)},
             losses=np.array(self.losses),
             outcome=Outcome(ending, ending.value.format(steps=steps, step=steps + 1), usable),
             timing=Timing(compiling, perf_counter() - self.began - compiling, steps),

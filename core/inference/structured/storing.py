@@ -79,6 +79,11 @@ def arrays_of_mixture(solver: Solver, mixture: Mixture) -> dict[str, np.ndarray]
     return arrays
 
 
+def centre_of_arrays(solver: Solver, arrays: Arrays) -> State:
+    """The state to go on from: a checkpoint's, or of a fit that has ended, its mixture's first point."""
+    return state_of_arrays(solver, _part(arrays, 0) if "log_weight" in arrays else arrays)
+
+
 def mixture_of_arrays(solver: Solver, arrays: Arrays) -> Mixture:
     """The mixture that `arrays_of_mixture` wrote. The names of the grid follow from the model."""
     if "log_weight" not in arrays:
@@ -86,7 +91,12 @@ def mixture_of_arrays(solver: Solver, arrays: Arrays) -> Mixture:
     weights, grid = np.asarray(arrays["log_weight"]), np.asarray(arrays["grid"])
     parts = []
     for i, log_weight in enumerate(weights):
-        own = {name.removesuffix(f"_{i}"): values for name, values in arrays.items() if name.endswith(f"_{i}")}
-        parts.append(Component(state_of_arrays(solver, own), log_weight))
+        parts.append(Component(state_of_arrays(solver, _part(arrays, i)), log_weight))
     names = solver.grid_names() if grid.shape[1] else ()
     return Mixture(tuple(parts), names, grid, float(arrays["bound"]), {})
+
+
+def _part(arrays: Arrays, number: int) -> dict[str, np.ndarray]:
+    """One component's arrays under their own names."""
+    end = f"_{number}"
+    return {name.removesuffix(end): values for name, values in arrays.items() if name.endswith(end)}

@@ -57,11 +57,12 @@ def test_resumed_chains_are_the_whole_ones(panel: Panel):
     whole: list[Chunk] = []
     fit = sampled(panel, on_chunk=whole.append)
     some: list[Chunk] = []
-    sampled(panel, on_chunk=some.append, should_stop=lambda: len(some) >= 4)
+    stopped = sampled(panel, on_chunk=some.append, should_stop=lambda: len(some) >= 4)
     assert some[-1].checkpoint is not None
-    resumed = sampled(panel, resume=some[-1].checkpoint())
-    for name, values in fit.state.items():
-        np.testing.assert_array_equal(resumed.state[name], values, err_msg=name)
+    for kept in (some[-1].checkpoint(), stopped.state):
+        resumed = sampled(panel, resume=kept)
+        for name, values in fit.state.items():
+            np.testing.assert_array_equal(resumed.state[name], values, err_msg=name)
 
 
 @pytest.mark.parametrize("likelihood", ["negbin"])

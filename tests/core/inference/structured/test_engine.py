@@ -192,6 +192,14 @@ def test_resumed_fit_ends_bit_for_bit_where_the_whole_one_does(market: Panel, le
     np.testing.assert_array_equal(resumed.diagnostics["mean"], learned.diagnostics["mean"])
 
 
+def test_a_stopped_fit_goes_on_bit_for_bit_from_what_it_kept(market: Panel, learned: Fit):
+    chunks: list[Chunk] = []
+    stopped = fitted(LEARNED, market, on_chunk=chunks.append, should_stop=lambda: len(chunks) >= 3)
+    resumed = ENGINES["structured"].fit(LEARNED, market, Watcher(), stopped.state)
+    np.testing.assert_array_equal(resumed.losses, learned.losses)
+    np.testing.assert_array_equal(resumed.diagnostics["mean"], learned.diagnostics["mean"])
+
+
 def test_too_few_iterations_is_an_outcome_that_says_so(market: Panel):
     plan = replace(LEARNED, structured=StructuredPlan(max_iterations=2))
     fit = fitted(plan, market)
