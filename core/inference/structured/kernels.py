@@ -80,13 +80,16 @@ class Kernels:
         whole = self.put(whole)
         arguments = (self.blocks, whole, divided)
         key = (name, self.columns, self.likelihood, self.clip, self.devices, _signature(arguments))
-        if key not in _COMPILED:
+        compiled = _COMPILED.get(key)
+        if compiled is None:
             began = perf_counter()
-            while len(_COMPILED) >= KEPT:
-                _COMPILED.pop(next(iter(_COMPILED)), None)
-            _COMPILED[key] = self._compile(function, out, whole, divided)
+            compiled = self._compile(function, out, whole, divided)
+            # Fits of several devices share the memory: what is in hand here may leave it at any moment.
+            for old in list(_COMPILED)[: max(0, len(_COMPILED) + 1 - KEPT)]:
+                _COMPILED.pop(old, None)
+            _COMPILED[key] = compiled
             self.compile_seconds += perf_counter() - began
-        return _COMPILED[key](*arguments)
+        return compiled(*arguments)
 
     def _compile(self, function: Callable[..., Any], out: Any, whole: Any, divided: Any) -> Any:
         if len(self.devices) > 1:
