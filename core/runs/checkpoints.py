@@ -91,7 +91,9 @@ class Checkpoints:
         np.savez(buffer, allow_pickle=False, manifest=told, **arrays)
         path = self._folder / f"step-{step:012d}.npz"
         write_whole(path, buffer.getvalue())
-        for old in self._paths()[KEPT:]:
+        # Later steps belong to a way that was not gone on with: they were refused, or this one would start from them.
+        kept = [found for found in self._paths() if found <= path][:KEPT]
+        for old in set(self._paths()) - set(kept):
             old.unlink(missing_ok=True)
         return path
 

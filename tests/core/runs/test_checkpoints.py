@@ -45,6 +45,14 @@ def test_the_last_two_are_kept(kept: Checkpoints, tmp_path: Path):
     ]
 
 
+def test_a_run_that_begins_anew_keeps_its_checkpoints_and_not_the_refused_ones(kept: Checkpoints):
+    for step in (500, 600):
+        kept.save(step, STATE, losses(step)).write_bytes(b"damaged")
+    kept.save(10, STATE, losses(10))
+    found, refused = kept.latest()
+    assert found is not None and found.manifest.step == 10 and refused == ()
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
 def test_a_truncated_checkpoint_is_refused_and_the_one_before_used(kept: Checkpoints, share: float):
     kept.save(10, STATE, losses(10))
