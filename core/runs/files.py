@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 from core.errors import Problem, UserError
 
@@ -19,7 +20,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write, sync, rename. Raises UserError where the disk is full or does not allow it; `path` is then untouched."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
+    # A name for this call alone: two threads may keep the same data set at once.
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}{TEMPORARY}")
     with disk_errors(path.parent):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

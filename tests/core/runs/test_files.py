@@ -17,6 +17,19 @@ def test_a_written_file_is_whole_and_leaves_nothing_beside_it(tmp_path: Path):
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["a.bin"]
 
 
+def test_two_who_write_the_same_name_at_once_leave_one_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    first_sync = os.fsync
+
+    def other_writes(handle: int) -> None:
+        monkeypatch.setattr(os, "fsync", first_sync)
+        write_whole(tmp_path / "a.bin", b"other")
+
+    monkeypatch.setattr(os, "fsync", other_writes)
+    write_whole(tmp_path / "a.bin", b"one")
+    assert (tmp_path / "a.bin").read_bytes() == b"one"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
 def test_a_full_disk_is_told_and_the_old_file_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_whole(tmp_path / "a.bin", b"good")
 
