@@ -142,7 +142,8 @@ DIGITS = 64
 COLUMNS = "id, name, rows, columns, bytes, created, owner"
 SEEN = """(
     EXISTS (SELECT 1 FROM dataset_owners AS o WHERE o.dataset = datasets.id AND o.owner IN ('', :viewer))
-    OR EXISTS (SELECT 1 FROM runs AS r WHERE r.dataset_id = datasets.id AND (r.shared OR r.owner IN ('', :viewer)))
+    OR EXISTS (SELECT 1 FROM runs AS r WHERE r.dataset_id = datasets.id AND r.state != 'discarded'
+               AND (r.shared OR r.owner IN ('', :viewer)))
 )"""
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.errors import UserError
+from core.errors import Problem, UserError
 from core.runs import access
 from core.runs.datasets import DatasetStore
 from core.runs.desk import Desk, result_path, run_folder
@@ -268,6 +268,9 @@ class RunManager:
             work(self._desk, self.store.row(row.id))
         except UserError as bad:
             self._hold_unsaved(row, bad)
+        except Exception as bad:
+            self.log.failure(row.id, bad)
+            self._hold_unsaved(row, unforeseen(bad))
         finally:
             with self._guard:
                 self._live.pop(row.id, None)
@@ -297,6 +300,9 @@ class RunManager:
 
     def _publish(self, snapshot: RunSnapshot, kept: bool) -> None:
         with self._guard:
+            if shown := self._live.get(snapshot.run_id):
+                # What people said of it while it ran: its worker has the row as it was at the start.
+                snapshot = replace(snapshot, name=shown.name, note=shown.note, shared=shown.shared)
             if kept and not snapshot.state.active:
                 # From here on the store tells: the run may be queued again before its worker lets go of it.
                 self._live.pop(snapshot.run_id, None)
@@ -341,6 +347,18 @@ class RunManager:
             shelf.move_to_end(key)
             while len(shelf) > most:
                 shelf.popitem(last=False)
+
+
+def unforeseen(bad: Exception) -> UserError:
+    """An error before the work could begin, for the person whose run it is."""
+    return UserError(
+        Problem(
+            "run-unforeseen",
+            f"The run could not begin: an error this program does not know, {type(bad).__name__}",
+            "Resume it; if that ends so too, report it with the diagnostics file.",
+            where="run",
+        )
+    )
 
 
 _MANAGERS: dict[Path, RunManager] = {}

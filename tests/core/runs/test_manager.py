@@ -13,6 +13,7 @@ from core.errors import UserError
 from core.inference.fit import Ending
 from core.inference.plan import plan_with
 from core.runs import manager as manager_module
+from core.runs.checkpoints import Checkpoints
 from core.runs.manager import RunManager, get_manager
 from core.runs.requests import RunRequest
 from core.runs.snapshots import RunSnapshot, RunState
@@ -319,6 +320,43 @@ def test_names_and_notes_change_and_are_cleaned(manager: RunManager, request_for
     manager.set_note(run_id, "look at tea")
     assert (manager.runs()[0].name, manager.runs()[0].note) == ("best", "look at tea")
     assert manager.result(run_id).name == "best"
+
+
+def test_what_is_said_of_a_run_at_work_stands(manager: RunManager, walk: Walk, request_for: RunRequest):
+    shown = []
+
+    def say(step: int) -> None:
+        at_work = manager.runs()[0].run_id
+        if not shown:
+            manager.rename(at_work, "best")
+            manager.share(at_work, False)
+        shown.append(manager.snapshot(at_work))
+
+    walk.after_chunk = say
+    finish(manager, manager.submit(request_for))
+    assert len(shown) > 1
+    assert {(snapshot.name, snapshot.shared) for snapshot in shown} == {("best", False)}
+
+
+def test_an_error_before_the_work_ends_the_run(
+    manager: RunManager, request_for: RunRequest, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(self: Checkpoints) -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(Checkpoints, "latest", broken)
+    run_id = manager.submit(request_for)
+    ended = manager.wait(run_id, 20)
+    assert ended.state is RunState.FAILED and "RuntimeError" in ended.outcome
+
+
+def test_a_discarded_run_shows_its_data_to_nobody(manager: RunManager, request_for: RunRequest):
+    private = manager.datasets.add(small_source(seed=1), owner="ann")
+    run_id = manager.submit(replace(request_for, dataset_id=private, owner="ann"))
+    finish(manager, run_id)
+    manager.discard(run_id)
+    with pytest.raises(UserError, match="no data set"):
+        manager.datasets.info(private, "bob")
 
 
 def test_a_run_without_a_name_gets_one(manager: RunManager, request_for: RunRequest):
