@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from core.errors import UserError
 from core.inference.plan import FitPlan
 from core.report.wording import seconds as in_words
 from core.runs.store import RunRow
@@ -48,7 +49,7 @@ class Forecast:
 def forecast(plan: FitPlan, n_obs: int, earlier: Iterable[RunRow]) -> Forecast:
     """How long `plan` takes on `n_obs` observations; `earlier` are the runs of this installation, newest first."""
     for row in earlier:
-        if row.usable and row.rate > 0 and row.n_obs > 0 and _kind(request_of(row.request).plan) == _kind(plan):
+        if row.usable and row.rate > 0 and row.n_obs > 0 and _is_like(row, plan):
             fixed = max(0.0, row.seconds - row.steps_done / row.rate)
             steps = row.steps_done if plan.engine == "structured" else steps_total(plan)
             return Forecast(fixed + steps * n_obs / row.n_obs / row.rate, measured=True)
@@ -56,6 +57,14 @@ def forecast(plan: FitPlan, n_obs: int, earlier: Iterable[RunRow]) -> Forecast:
     steps = STRUCTURED_STEPS if plan.engine == "structured" else steps_total(plan)
     particles = plan.svi.particles if plan.engine == "svi" else 1
     return Forecast(pace.fixed + steps * n_obs * particles * pace.per_cell, measured=False)
+
+
+def _is_like(row: RunRow, plan: FitPlan) -> bool:
+    """Whether a run was of the plan's kind; a plan that another version wrote is of none."""
+    try:
+        return _kind(request_of(row.request).plan) == _kind(plan)
+    except UserError:
+        return False
 
 
 def _kind(plan: FitPlan) -> tuple[object, ...]:

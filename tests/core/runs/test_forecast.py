@@ -40,6 +40,10 @@ def test_a_fit_of_another_kind_says_nothing():
     assert not forecast(FitPlan(), 1_000, [ended(SVI)]).measured
 
 
+def test_a_plan_of_another_version_says_nothing():
+    assert not forecast(SVI, 1_000, [replace(ended(SVI), request="of another version")]).measured
+
+
 def test_a_fit_without_a_result_says_nothing():
     assert not forecast(SVI, 1_000, [replace(ended(SVI), usable=False)]).measured
 
