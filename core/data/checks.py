@@ -270,7 +270,8 @@ def _unusable(numbers: NumberColumn, where: str, noun: str, findings: Findings) 
     if numbers.missing is None and numbers.unreadable is None:
         return False
     readable = int(np.isfinite(numbers.values).sum())
-    if readable >= READABLE_SHARE * rows:
+    filled = rows - (int(numbers.missing.sum()) if numbers.missing is not None else 0)
+    if readable and readable >= READABLE_SHARE * filled:
         return False
     bad = either(numbers.missing, numbers.unreadable)
     findings.report(

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, time
 from typing import Literal
 
 import numpy as np
@@ -138,18 +138,19 @@ def _parse(form: _Format, text: str) -> str | None:
         return None
     groups = found.groups()
     try:
-        day = form.build(groups)
+        day = form.build(groups).isoformat()
+        return day + _clock(groups[3:7]) if len(groups) > 6 else day
     except ValueError:
         return None
-    return day.isoformat() + _clock(groups[3:7]) if len(groups) > 6 else day.isoformat()
 
 
 def _clock(groups: tuple[str | None, ...]) -> str:
+    """Raises ValueError for an hour, minute or second that no clock shows."""
     hour, minute, second, half = groups
     if hour is None:
         return ""
     number = int(hour) % 12 + (12 if half.lower() == "pm" else 0) if half else int(hour)
-    return f"T{number % 24:02d}:{minute}:{second or '00'}"
+    return f"T{time(number, int(minute or 0), int(second or 0)).isoformat()}"
 
 
 def _day_or_month(

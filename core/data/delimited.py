@@ -128,8 +128,11 @@ def _survey(path: Path) -> _Facts:
             if len(piece) == PIECE_BYTES and b"\n" not in piece and b"\r" not in piece:
                 raise UserError(_endless_line())
             decoder = _still_utf8(decoder, piece)
-    if encoding is None:
-        encoding = "utf-8" if decoder is not None else "cp1252"
+    if encoding in (None, "utf-8-sig") and (decoder is None or decoder.getstate()[0]):
+        if encoding is not None:
+            raise UserError(_not_text("It says that it is UTF-8 and is not"))
+        encoding = "cp1252"
+    encoding = encoding or "utf-8"
     return _Facts(encoding, quoted)
 
 
@@ -207,11 +210,13 @@ def _rows(sample: str, delimiter: str, skip: int, count: int = 200) -> list[list
 def _delimiter(sample: str) -> tuple[str, int]:
     """The character that cuts the sample most evenly into most columns, and the lines to skip before the header."""
     first = sample.splitlines()[0]
-    declared = re.fullmatch(r"sep=(.)", first.strip(' \r\n"'))
+    declared = re.fullmatch(r"sep=([\x01-\x7f])", first.strip(' \r\n"'))
     if declared:
         return declared[1], 1
     unusual = [
-        c for c in dict.fromkeys(first) if not c.isalnum() and c not in " .\"'_-/()%#&" + "".join(USUAL_DELIMITERS)
+        c
+        for c in dict.fromkeys(first)
+        if c.isascii() and not c.isalnum() and c not in " .\"'_-/()%#&" + "".join(USUAL_DELIMITERS)
     ]
     candidates = [c for c in (*USUAL_DELIMITERS, *unusual[:5], " ") if c in first]
     scores = {candidate: _evenness(_rows(sample, candidate, 0)) for candidate in candidates}

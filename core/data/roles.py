@@ -276,7 +276,7 @@ class _Column:
             low=float(some.min()) if numeric else np.nan,
             high=float(some.max()) if numeric else np.nan,
             whole=float((np.abs(some - np.round(some)) < 1e-3).mean()) if numeric else 0.0,
-            dated=dated or (numeric and _dated(texts)),
+            dated=dated,
         )
 
     @property

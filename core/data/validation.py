@@ -24,7 +24,7 @@ from core.errors import Problem
 
 @dataclass(frozen=True)
 class Checked:
-    """What validation found. `sales` is None where an error stands in the way; `account` counts rows in any case."""
+    """What validation found. `sales` is None where an error stands in the way."""
 
     sales: SalesTable | None
     problems: tuple[Problem, ...]

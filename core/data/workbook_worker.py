@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from datetime import date, datetime
 from itertools import islice
 from typing import Any
@@ -32,7 +33,9 @@ def _limit_memory() -> None:
         import resource
     except ImportError:
         return
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    # Some systems know the limit and refuse to set it, or have a lower one in force.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def _sheet(source: str) -> tuple[list[Any], list[list[Any]]]:

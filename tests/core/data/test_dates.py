@@ -14,6 +14,12 @@ def days(*texts: str, order: str = "auto") -> list[str]:
     return [str(value)[:10] for value in values]
 
 
+@pytest.mark.parametrize("wrong", ["2024-01-03 10:75", "2024-01-03 25:00", "2024-01-03 10:00:61"])
+def test_an_hour_that_no_clock_shows_is_unreadable(wrong: str):
+    found = read_dates(["2024-01-01 10:00", "2024-01-02 10:00", wrong])
+    assert found.unreadable.tolist() == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [

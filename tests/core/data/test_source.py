@@ -32,6 +32,21 @@ def problem_of(folder: Path, content: str | bytes, name: str = "sales.csv") -> s
     return caught.value.problems[0].code
 
 
+@pytest.mark.parametrize("sign", ["¦", "§"])
+def test_a_sign_beyond_ascii_is_no_delimiter_and_no_crash(tmp_path: Path, sign: str) -> None:
+    assert problem_of(tmp_path, "\n".join(sign.join(row) for row in TABLE)) == "too-few-columns"
+    assert problem_of(tmp_path, f"sep={sign}\n" + "\n".join(sign.join(row) for row in TABLE)) == "too-few-columns"
+
+
+def test_an_accent_of_cp1252_as_the_last_byte_is_read(tmp_path: Path) -> None:
+    source = read(tmp_path, b"units,price,product\n1,1.5,tea\n2,2.5,caf\xe9")
+    assert texts(source)[-1][-1] == "café"
+
+
+def test_a_file_that_says_utf8_and_is_not_is_told(tmp_path: Path) -> None:
+    assert problem_of(tmp_path, b"\xef\xbb\xbfproduct,price,units\ncaf\xe9,1.5,2\n") == "not-a-table"
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", "~", "^"])
 def test_any_delimiter_is_found(tmp_path: Path, delimiter: str) -> None:
     source = read(tmp_path, "\n".join(delimiter.join(row) for row in TABLE))

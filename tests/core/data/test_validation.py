@@ -250,6 +250,13 @@ def test_a_column_of_words_is_no_price(tmp_path: Path) -> None:
     assert [problem.code for problem in checked.errors] == ["prices-not-numbers"]
 
 
+def test_a_price_that_is_mostly_missing_is_still_a_price(tmp_path: Path) -> None:
+    rows = ["A,2024-01-01,1.5,1", "A,2024-01-08,2.5,2", *(f"A,2024-02-{day:02d},,0" for day in range(1, 10))]
+    checked = check(tmp_path, rows)
+    assert cells(checked)["price"].tolist() == [1.5, 2.5]
+    assert left_out(checked) == {"without price": 9}
+
+
 @pytest.mark.parametrize(
     ("rows", "prices", "units"),
     [
