@@ -58,11 +58,11 @@ def manifest(fit: Fit, account: RowAccount, name: str, sha256: str) -> dict[str,
 
 
 def single_diagnostics(fit: Fit) -> dict[str, Any]:
-    """Diagnostics of a fit that are one number or text."""
+    """Diagnostics of a fit that are one number or text, or sentences: what of the result rests on priors."""
     return {
         name: _plain(value)
         for name, value in fit.diagnostics.items()
-        if isinstance(value, str | Number | np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+        if isinstance(value, str | Number | np.generic | tuple) or (isinstance(value, np.ndarray) and value.ndim == 0)
     }
 
 

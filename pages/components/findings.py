@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from core.inference.fit import Fit
 from core.posterior.posterior import Posterior
 from core.posterior.verdicts import CERTAINTY, VERDICTS
 from core.report.wording import elasticity, plural, share
@@ -64,8 +65,10 @@ def top_line(posterior: Posterior, table: pd.DataFrame) -> None:
             )  # fmt: skip
 
 
-def outcome_line(run: RunSnapshot) -> None:
-    """How the run ended, where that limits what its numbers mean."""
+def outcome_line(run: RunSnapshot, fit: Fit) -> None:
+    """How the run ended and what its engine warns of, where that limits what its numbers mean."""
+    for sentence in fit.diagnostics.get("warnings", ()):
+        st.caption(f":material/warning: {escaped(sentence)}")
     if run.plan.engine == "svi" and run.plan.svi.guide in MEAN_FIELD:
         st.caption(
             ":material/warning: A mean-field guide: means are good, intervals are too narrow. "

@@ -30,7 +30,7 @@ if run_id != workspace().run:
     work_on(dataset=runs[run_id].dataset_id, run=run_id)
 found = found_by(run_id, runs[run_id].name, runs[run_id].dataset_id, mass)
 top_line(found.posterior, found.table)
-outcome_line(snapshot(run_id))
+outcome_line(snapshot(run_id), result(run_id).fit)
 show_pictures(found)
 show_table(found)
 limits()

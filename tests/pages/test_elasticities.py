@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,13 @@ def test_a_truth_that_names_no_product_of_the_run_is_not_drawn(open_page, run_id
     assert not tab.exception
     assert "Truth inside" not in [metric.label for metric in tab.metric]
     assert "Market elasticity" in [metric.label for metric in tab.metric]
+
+
+def test_what_the_engine_warns_of_stands_on_the_page(open_page, installation, run_id, monkeypatch):
+    found = installation.result(run_id)
+    warned = replace(found.fit, diagnostics={"warnings": ("Only 2 categories to learn from.",)})
+    monkeypatch.setattr(services, "result", lambda run_id: replace(found, fit=warned))
+    assert "Only 2 categories to learn from." in said(open_page("elasticities", run=run_id))
 
 
 def test_a_wider_interval_is_wider(open_page, run_id):
