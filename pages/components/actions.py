@@ -16,6 +16,7 @@ from pages.components.forms import spoken
 from pages.components.problems import show_problems
 from pages.components.services import datasets, manager
 from pages.components.session import roles_in_use, workspace
+from pages.components.text import escaped
 
 REFUSED = "refused"
 FORWARD = "forward"
@@ -60,7 +61,7 @@ def default_name(dataset: str, plan: FitPlan) -> str:
 @st.dialog("Discard this run?")
 def confirm_discard(run_id: str, name: str) -> None:
     """Ask before a run and everything it found is deleted."""
-    st.markdown(f"**{name}** and everything it has found so far will be deleted. There is no way back.")
+    st.markdown(f"**{escaped(name)}** and everything it has found so far will be deleted. There is no way back.")
     with st.container(horizontal=True, horizontal_alignment="right"):
         if st.button("Keep it", key="keep"):
             st.rerun()

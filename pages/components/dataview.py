@@ -18,6 +18,7 @@ from core.report.wording import plural, price, share, units
 from pages.components.errors import guard
 from pages.components.problems import show_problems, summary_of
 from pages.components.session import renew, workspace
+from pages.components.text import escaped
 
 QUIET = ("note",)
 PREVIEW = 200
@@ -111,9 +112,8 @@ def show_facts(seen: Overview) -> None:
         for label, value in facts(seen):
             st.metric(label, value, border=True)
     if seen.periods:
-        st.caption(
-            f"From {seen.first_period} to {seen.last_period}; {share(seen.filled)} of all possible rows are there."
-        )
+        first, last = escaped(seen.first_period), escaped(seen.last_period)
+        st.caption(f"From {first} to {last}; {share(seen.filled)} of all possible rows are there.")
 
 
 def show_preview(frame: pd.DataFrame) -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from core.report.chart import Chart
 from core.report.exports import to_csv
 from core.report.palette import Theme
+from pages.components.text import escaped
 
 MOST_ROWS = 1_000
 """Rows of a chart's data shown on the page; the download holds all of them."""
@@ -21,7 +22,7 @@ def show_chart(chart: Chart, key: str) -> None:
     """The figure, its message, and its data. `key` names the chart on its page."""
     st.plotly_chart(chart.figure, theme=None, key=f"{key}-{theme()}", alt=chart.alt, config=PLOTLY)
     with st.container(horizontal=True, vertical_alignment="center", wrap=False):
-        st.caption(chart.alt, width="stretch")
+        st.caption(escaped(chart.alt), width="stretch")
         with st.popover("Data", icon=":material/table:", type="tertiary"):
             st.dataframe(chart.data.head(MOST_ROWS), hide_index=True, alt="The numbers of the chart", key=f"{key}-data")
             if len(chart.data) > MOST_ROWS:

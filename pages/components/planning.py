@@ -8,6 +8,7 @@ from core.errors import Problem, UserError
 from core.inference.plan import ARTICLE_PLAN, FitPlan
 from core.panel import Panel, PanelLabels
 from core.report.wording import plural
+from core.runs.requests import MOST_PINNED
 from pages.components.actions import start
 from pages.components.costs import show_cost
 from pages.components.empty import nothing_to_fit
@@ -83,7 +84,6 @@ def _pinned(products: tuple[str, ...]) -> None:
 
 
 FOUND = 50
-MOST_PINNED = 10
 
 
 def _model_tabs(panel: Panel) -> None:

@@ -56,6 +56,6 @@ def _periods(posterior: Posterior, code: int, category: str) -> None:
     effects = period_effects(posterior, int(posterior.category_of_product[code]))
     if effects is None:
         return
-    with st.expander(f"What periods did to {category}", icon=":material/calendar_month:", on_change="rerun") as opened:
+    with st.expander(f"Periods of {escaped(category)}", icon=":material/calendar_month:", on_change="rerun") as opened:
         if opened.open:
             show_chart(period_effects_figure(effects, category, theme()), "period-effects")

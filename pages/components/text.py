@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-MARKS = "\\`*_[]$~:<>#|"
+MARKS = "\\`*_[]$~:<>#|&"
 """Characters that Markdown, and Streamlit's additions to it, would read as more than text."""
 
 

@@ -191,13 +191,13 @@ def _speedups(report: Report) -> None:
 
 def _not_run(report: Report, case: str) -> None:
     missing = dict.fromkeys(
-        f"- {record.variant} on {record.placement}: {record.error}"
+        "- " + escaped(f"{record.variant} on {record.placement}: {record.error}")
         for record in report.records
         if record.case == case and not record.success
     )
     if missing:
         with st.expander(f"{len(missing)} not run", icon=":material/info:"):
-            st.markdown(escaped("\n".join(missing)).replace("\\- ", "- "))
+            st.markdown("\n".join(missing))
 
 
 def _published(report: Report) -> None:

@@ -9,6 +9,7 @@ from pages.components.navigation import header
 from pages.components.rolepicker import role_picker
 from pages.components.services import checked, overview_of, source
 from pages.components.session import workspace
+from pages.components.text import escaped
 
 header("data")
 top, buttons = st.columns([3, 2], vertical_alignment="bottom")
@@ -20,7 +21,7 @@ found = checked(dataset, roles, choices)
 with buttons:
     fit_buttons(ready=found.sales is not None)
 if found.sales is not None:
-    st.markdown(f":material/functions: {found.sales.account}")
+    st.markdown(f":material/functions: {escaped(str(found.sales.account))}")
     show_facts(overview_of(dataset, roles, choices))
 show_findings(found)
 if found.sales is not None:
