@@ -150,7 +150,7 @@ def _demand_words(cells: pd.DataFrame, curve: DemandCurve, name: str) -> str:
         f"At {wording.price(curve.price[middle])} the model expects {wording.units(curve.mean[middle])} units"
         f" ({wording.units(curve.lower[middle])} to {wording.units(curve.upper[middle])},"
         f" {wording.share(curve.mass)} interval);",
-        f"one per cent more price changes units by about {rise:.1f} %.",
+        f"one per cent more price goes with about {rise:+.1f} % units.",
     )
 
 
