@@ -35,6 +35,7 @@ def start_benchmark(options: BenchmarkOptions, settings: Settings) -> None:
 
 def start_race(options: RaceOptions, settings: Settings) -> None:
     """Start a race in a process of its own. Raises UserError while something else is being timed."""
+    _refuse_if_busy(settings)
     for lane in race_folder(settings).glob("*.jsonl"):
         lane.unlink()
     _start("race", asdict(options), settings)
@@ -81,11 +82,15 @@ def _folder(settings: Settings) -> Path:
 _started: list[subprocess.Popen[bytes]] = []
 
 
-def _start(kind: str, options: Mapping[str, Any], settings: Settings) -> None:
+def _refuse_if_busy(settings: Settings) -> None:
     if busy := running(settings):
         raise UserError(
             Problem("busy", f"a {busy} is running on this machine", "Wait for it or cancel it, then start again.")
         )
+
+
+def _start(kind: str, options: Mapping[str, Any], settings: Settings) -> None:
+    _refuse_if_busy(settings)
     folder = _folder(settings)
     (folder / "stop").unlink(missing_ok=True)
     _write_job(folder, kind, taken=False)

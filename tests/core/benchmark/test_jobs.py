@@ -36,6 +36,12 @@ def test_a_second_job_is_refused_while_one_runs(settings):
         assert jobs.running(settings) == "race"
         with pytest.raises(UserError, match="a race is running"):
             jobs.start_benchmark(BenchmarkOptions(), settings)
+        line = jobs.race_folder(settings) / "ours.jsonl"
+        line.parent.mkdir()
+        line.write_text("{}")
+        with pytest.raises(UserError, match="a race is running"):
+            jobs.start_race(RaceOptions(), settings)
+        assert line.exists()
     assert jobs.running(settings) == ""
 
 
