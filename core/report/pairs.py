@@ -94,7 +94,7 @@ def _differences(rows: pd.DataFrame, judged: str, reference: str) -> str:
         typical = both["spread_in_sd"].median()
         parts.append(f"The means differ by at most {worst:.2f} sd ({farthest}), typically by {typical:.2f}.")
     if alone:
-        parts.append("The fits pool over different products, which by itself moves what a product borrows.")
+        parts.append("They pool over different products, so differences are no verdict on an engine.")
     return " ".join(parts)
 
 
@@ -105,7 +105,8 @@ def _mean_ratio(ratios: np.ndarray) -> float:
 
 def _meaning(rows: pd.DataFrame, judged: FitPlan, reference: FitPlan) -> str:
     both = _both(rows)
-    if not len(both) or both["spread_in_sd"].isna().all():
+    same_market = len(both) == int((rows["level"] == "product").sum())
+    if not len(both) or not same_market or both["spread_in_sd"].isna().all():
         return ""
     ratio = _mean_ratio(both["sd_ratio"].dropna().to_numpy())
     same_means = bool(both["spread_in_sd"].max() <= SAME_MEAN)

@@ -73,7 +73,9 @@ def cost_in_words(run: RunResult, products: pd.DataFrame, earlier: Iterable[RunR
 def partner_of(run_id: str, runs: Iterable[RunSummary]) -> tuple[str, ...]:
     """Other usable runs of the same data set by id: those of the same products first, newest first."""
     listed = tuple(runs)
-    own = next(run for run in listed if run.run_id == run_id)
+    own = next((run for run in listed if run.run_id == run_id), None)
+    if own is None:
+        return ()
     others = [run for run in listed if run.usable and run.dataset_id == own.dataset_id and run.run_id != run_id]
     return tuple(run.run_id for run in sorted(others, key=lambda run: run.products != own.products))
 

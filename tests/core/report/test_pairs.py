@@ -53,6 +53,8 @@ def test_products_of_one_fit_only_are_counted_and_left_out():
     )
     assert "1 product in both, 1 in one of them only" in pair.words
     assert "at most 0.00 sd (a)" in pair.words
+    assert "no verdict on an engine" in pair.words
+    assert "Read:" not in pair.words
 
 
 def test_fits_without_a_common_product_say_so():
