@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from core.errors import Problem, UserError
+from core.inference.hosts import fetched
 
 PREFIX = "state"
 LOSSES = "losses"
@@ -16,9 +17,10 @@ LOSSES = "losses"
 
 
 def to_arrays(state: Any, losses: np.ndarray) -> dict[str, np.ndarray]:
-    """Every leaf of `state` by its path, copied to the host, and the losses that led there."""
+    """Every leaf of `state` by its path, copied to the host, and the losses that led there. Of several processes all
+    must ask at the same point."""
     leaves = jax.tree_util.tree_leaves_with_path(state)
-    host = jax.device_get([leaf for _, leaf in leaves])
+    host = fetched([leaf for _, leaf in leaves])
     arrays = {_name(path): np.array(value) for (path, _), value in zip(leaves, host, strict=True)}
     return {**arrays, LOSSES: np.array(losses)}
 

@@ -1,7 +1,8 @@
 """Put a panel where a run shall take place: a host panel and a device mode in, arrays on their devices out.
 
 Modes: `cpu`, `gpu` (the first), `all-gpus`, `cpu:N` (N simulated devices: shows that the answer does not depend on the
-number of devices, and is no faster). A mode that this process cannot serve comes with its reason.
+number of devices, and is no faster). A mode that this process cannot serve comes with its reason. Of several processes
+(`hosts`) each brings the devices of the mode that it has; together they are the run's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from core.errors import Problem, UserError
+from core.inference import hosts
 from core.inference.dividing import divide
 from core.model.shards import AXIS, panel_specs
 from core.panel import Panel
@@ -39,10 +41,15 @@ class Site:
     def shards(self) -> int:
         return len(self.devices)
 
+    @property
+    def own_device(self) -> jax.Device:
+        """The first device of this process."""
+        return next(device for device in self.devices if device.process_index == jax.process_index())
+
     @contextmanager
     def in_force(self) -> Iterator[None]:
         """Trace and run here: sets this thread's default device and, with several devices, its mesh."""
-        with jax.default_device(self.devices[0]):
+        with jax.default_device(self.own_device):
             if self.mesh is None:
                 yield
             else:
@@ -55,7 +62,8 @@ class Site:
             return jax.device_put(tree, self.devices[0])
         mesh = self.mesh
         is_spec = {"is_leaf": lambda node: isinstance(node, PartitionSpec)}
-        return jax.device_put(tree, jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs, **is_spec))
+        where = jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs, **is_spec)
+        return jax.tree.map(hosts.put, tree, where)
 
 
 def available_placements() -> dict[str, str]:
@@ -75,13 +83,22 @@ def site_of(placement: str) -> Site:
                 "placement", f"{placement} is not available: {reason}", f"Choose one of {usable}.", where="placement"
             )
         )
-    if placement == "gpu":
-        return Site(tuple(_gpus()[:1]), None)
-    devices = _gpus() if placement == "all-gpus" else _cpus()[: _simulated(placement)]
+    devices = _devices_of(placement)
     if len(devices) == 1:
         return Site(tuple(devices), None)
     mesh = jax.make_mesh((len(devices),), (AXIS,), axis_types=(AxisType.Auto,), devices=devices)
     return Site(tuple(devices), mesh)
+
+
+def _devices_of(placement: str) -> list[jax.Device]:
+    """The mode's devices of every process, in the order of processes."""
+    kind, most = ("gpu", None) if placement == "all-gpus" else (placement.partition(":")[0], _simulated(placement))
+    everywhere = jax.devices(kind)
+    return [
+        device
+        for process in range(jax.process_count())
+        for device in [one for one in everywhere if one.process_index == process][:most]
+    ]
 
 
 def place(panel: Panel, placement: str) -> Panel:
@@ -128,11 +145,11 @@ def _simulated(placement: str) -> int:
 
 
 def _cpus() -> list[jax.Device]:
-    return jax.devices("cpu")
+    return jax.local_devices(backend="cpu")
 
 
 def _gpus() -> list[jax.Device]:
     try:
-        return jax.devices("gpu")
+        return jax.local_devices(backend="gpu")
     except RuntimeError:
         return []

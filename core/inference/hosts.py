@@ -1,0 +1,121 @@
+"""Let several processes, on one host or many, run one fit together: an address in, agreement between them out.
+
+Every process reads the same file and runs the same program on its own share of the devices (jax.distributed). What
+depends on a clock or a person, the length of a chunk and a wish to stop, is decided by the first process for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import NamedSharding
+
+from core.errors import Problem, UserError
+
+WAIT_SECONDS = 120
+"""How long a process waits for the others to start."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """How a process finds the others. `address` is HOST:PORT of process 0."""
+
+    address: str
+    processes: int
+    number: int
+
+    def __post_init__(self) -> None:
+        host, _, port = self.address.rpartition(":")
+        found = []
+        if not host or not port.isdigit():
+            found.append(
+                ("--coordinator", f"'{self.address}' is not HOST:PORT", "Name process 0, as in 10.0.0.1:9876.")
+            )
+        if self.processes < 1:
+            found.append(("--processes", f"{self.processes} processes are none", "Give 1 or more."))
+        elif not 0 <= self.number < self.processes:
+            found.append(
+                ("--process-id", f"there is no process {self.number} of {self.processes}", "Count from 0.")
+            )  # fmt: skip
+        if found:
+            raise UserError(Problem("team", what, remedy, where=where) for where, what, remedy in found)
+
+
+@contextmanager
+def joined(team: Team | None) -> Iterator[None]:
+    """Work with the others inside. Call it before anything asks JAX for devices; without a team it does nothing.
+
+    Raises UserError when the others are not to be found.
+    """
+    if team is None:
+        yield
+        return
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    try:
+        jax.distributed.initialize(
+            team.address, team.processes, team.number, initialization_timeout=WAIT_SECONDS
+        )  # fmt: skip
+    except (RuntimeError, ValueError) as error:
+        first_line = (str(error).splitlines() or ["no message"])[0]
+        raise UserError(
+            Problem(
+                "team",
+                f"the {team.processes} processes did not meet at {team.address}: {first_line}",
+                "Start every process with the same --coordinator and --processes, each with its own --process-id.",
+                where="--coordinator",
+            )
+        ) from None
+    try:
+        yield
+    finally:
+        jax.distributed.shutdown()
+
+
+def several() -> bool:
+    """Whether this process is one of several."""
+    return jax.process_count() > 1
+
+
+def first() -> bool:
+    """Whether this process talks and writes; alone, it does."""
+    return jax.process_index() == 0
+
+
+def agreed(value: int) -> int:
+    """The first process' value. Every process must call it at the same point."""
+    return int(multihost_utils.broadcast_one_to_all(np.int32(value))) if several() else value
+
+
+def refuse_different(what: str, sha256: str) -> None:
+    """Raise UserError in every process unless all hold the same `what`, known by its sha256."""
+    if not several():
+        return
+    mine = np.frombuffer(bytes.fromhex(sha256)[:28], np.int32)
+    everyone = np.asarray(multihost_utils.process_allgather(mine))
+    if (everyone != everyone[0]).any():
+        raise UserError(Problem("team", f"the processes do not have the same {what}", "Give all of them the same."))
+
+
+def put(leaf: Any, sharding: NamedSharding) -> jax.Array:
+    """An array that every process holds whole, on the devices of all: each process fills its own."""
+    if not several():
+        return jax.device_put(leaf, sharding)
+    values = np.asarray(leaf)
+    return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
+
+
+def fetched(tree: Any) -> Any:
+    """Arrays as NumPy, whole, in every process. Every process must call it at the same point."""
+
+    def whole(leaf: Any) -> np.ndarray:
+        if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable and not leaf.is_fully_replicated:
+            return np.asarray(multihost_utils.process_allgather(leaf, tiled=True))
+        return np.asarray(jax.device_get(leaf))
+
+    return jax.tree.map(whole, tree) if several() else jax.device_get(tree)
