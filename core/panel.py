@@ -56,6 +56,8 @@ class UnitSums:
     """Observed cells per series; 0 for fillers."""
     log_mean: Float[Array, "series"]
     """Log of mean units per observed cell, of half a unit in all where nothing sold; 0 for fillers."""
+    market_log_mean: Float[Array, ""]
+    """Log of the market's mean units per observed cell; of half a unit in all where nothing sold."""
     constant: Float[Array, ""]
     """Sum over cells of units x log_mean - units - log(units!): what the log likelihood owes to no unknown."""
     histogram: UnitHistogram
@@ -93,6 +95,13 @@ class Panel:
     """0 where the file has no period column."""
     shards: int = _static()
     """Number of equal runs of blocks, one a device; 1 until placed."""
+    batches: int = field(default=1, metadata={"static": True})
+    """Of how many mini-batches of whole products this panel is one: its rows stand for that many times as many."""
+
+    @property
+    def filled(self) -> bool:
+        """Whether some series and products may only fill up a shard or a batch."""
+        return self.shards > 1 or self.batches > 1
 
     @property
     def n_rows(self) -> int:

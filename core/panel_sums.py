@@ -70,6 +70,7 @@ def sum_units(
         "log_factorial": log_factorial,
         "observations": observed,
         "log_mean": log_mean,
+        "market_log_mean": np.log(max(sold.sum(), 0.5) / max(observed.sum(), 1.0)),
         "constant": np.sum(sold * (log_mean.astype(np.float64) - 1.0)) - log_factorial,
     }
     histogram: dict[str, Any] = {
@@ -77,7 +78,7 @@ def sum_units(
         "cells": cells.astype(np.float32),
         "category": categories.astype(np.int32),
     }
-    float32 = {name: np.asarray(total, np.float32) for name, total in totals.items()}
+    float32: dict[str, Any] = {name: np.asarray(total, np.float32) for name, total in totals.items()}
     return UnitSums(**float32, histogram=UnitHistogram(**histogram))
 
 

@@ -11,7 +11,7 @@ from jax import Array
 from numpyro.infer import autoguide
 
 from core.inference.fit import Estimates
-from core.inference.program import Program
+from core.inference.minibatch import AnyProgram
 from core.model import sites
 
 LIVE_DRAWS = 48
@@ -20,13 +20,13 @@ SHOWN = (sites.GLOBAL, sites.CATEGORY, sites.PRODUCT)
 Moments = dict[str, tuple[Array, Array]]
 
 
-def live_moments(program: Program, state: Any, pinned: Array) -> Moments:
+def live_moments(program: AnyProgram, state: Any, pinned: Array) -> Moments:
     """Mean and sd of the market's, every category's and the pinned products' elasticity; traceable.
 
     Exact for normals that stand for elasticities themselves; else from a few draws. AutoDelta's sd is 0; the Laplace
     guide's is not known before its end: not a number.
     """
-    params = program.svi.get_params(state)
+    params = program.params(state)
     guide = program.guide
     if isinstance(guide, autoguide.AutoLaplaceApproximation):
         moments = {name: (value, jnp.full_like(value, jnp.nan)) for name, value in guide.median(params).items()}

@@ -7,6 +7,7 @@ from math import prod
 
 from core.environment import free_memory_bytes
 from core.errors import Problem, UserError
+from core.inference.batches import count_batches
 from core.inference.guides import GUIDES
 from core.inference.plan import FitPlan
 from core.model import sites
@@ -62,8 +63,8 @@ def unknowns_by_site(panel: Panel, plan: ModelPlan) -> dict[str, int]:
 def estimate_memory(plan: FitPlan, panel: Panel) -> MemoryEstimate:
     """What `plan` will take on `panel`, draws included, to within about a third."""
     unknowns = sum(unknowns_by_site(panel, plan.model).values())
-    cells = panel.n_rows * panel.n_slots
-    data = panel.nbytes + WORK_PANELS * cells * FLOAT
+    batches = count_batches(panel.n_products, plan.svi.batch_products) if plan.engine == "svi" else 1
+    data = panel.nbytes + WORK_PANELS * panel.n_rows * panel.n_slots * FLOAT // batches
     draws = plan.draws * unknowns * FLOAT
     if plan.engine != "svi":
         return MemoryEstimate(data, 4 * unknowns * FLOAT, _shared_block(panel, plan.model), draws)

@@ -17,7 +17,15 @@ class OptimizerSpec:
 
     label: str
     help: str
-    build: Callable[[optax.Schedule], optax.GradientTransformation]
+    rule: Callable[[optax.Schedule], optax.GradientTransformation]
+    clip: float | None = None
+    """Largest absolute gradient of one unknown that is passed on."""
+
+    def build(self, schedule: optax.Schedule, batches: int = 1) -> optax.GradientTransformation:
+        """The transformation. Of mini-batches, gradients are so many times larger, and so is what is clipped."""
+        if self.clip is None:
+            return self.rule(schedule)
+        return optax.chain(optax.clip(self.clip * batches), self.rule(schedule))
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,8 @@ OPTIMIZERS: dict[str, OptimizerSpec] = {
     "clipped-adam": OptimizerSpec(
         "Clipped Adam",
         "Adam on elementwise clipped gradients: survives a wild first step.",
-        lambda schedule: optax.chain(optax.clip(CLIP), optax.adam(schedule)),
+        optax.adam,
+        CLIP,
     ),
     "adabelief": OptimizerSpec("AdaBelief", "Steps by how well gradients are predicted.", optax.adabelief),
     "rmsprop": OptimizerSpec("RMSProp", "Scaled gradients without momentum.", optax.rmsprop),

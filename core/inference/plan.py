@@ -78,6 +78,10 @@ class SviPlan:
         choices=PARAMETERISATIONS, engines=("svi", "nuts"), advanced=True,
     )  # fmt: skip
     start: str = declared("prior", "Start", "Where the guide starts", choices=STARTS, engines=("svi",), advanced=True)
+    batch_products: int = declared(
+        0, "Products per step", "Products in a mini-batch; 0 takes all of them in every step. A pass over the market "
+        "is then several steps: allow more", low=0, engines=("svi",), advanced=True,
+    )  # fmt: skip
     stop_at_plateau: bool = declared(
         False, "Stop at plateau", "End early once the loss is flat within its noise", engines=("svi",)
     )
@@ -133,8 +137,28 @@ class FitPlan:
         found = [what for part in (self, self.svi, self.structured, self.nuts) for what in violations(part)]
         if not PLACEMENT.fullmatch(self.placement):
             found.append(f"placement={self.placement!r} is not one of cpu, gpu, all-gpus, cpu:N")
+        found += _unfit_for_batches(self.svi)
         if found:
             raise UserError(Problem("plan", what, "Change it and start again.", where="plan") for what in found)
+
+
+def _unfit_for_batches(svi: SviPlan) -> list[str]:
+    """Why an SVI plan cannot take a few products at a time, where it asks to."""
+    if not svi.batch_products:
+        return []
+    found = []
+    if svi.guide in GUIDES and GUIDES[svi.guide].couples_products:
+        alone = ", ".join(name for name, spec in GUIDES.items() if not spec.couples_products)
+        found.append(
+            f"batch_products={svi.batch_products} needs a guide whose products stand alone, and {svi.guide} couples "
+            f"them: use {alone}, or batch_products=0"
+        )
+    if svi.loss == "RenyiELBO" and svi.particles > 1:
+        found.append(
+            f"batch_products={svi.batch_products} does not go with RenyiELBO: the logarithm of a mean over particles "
+            "is no sum over products; use Trace_ELBO, one particle, or batch_products=0"
+        )
+    return found
 
 
 ARTICLE_SVI = SviPlan(

@@ -5,7 +5,7 @@ What is set up here sees only the panel's small arrays: a guide keeps what it fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.sharding import PartitionSpec
 from numpyro import distributions as dist
 from numpyro import handlers
@@ -34,17 +35,26 @@ from core.panel import Panel
 Model = Callable[[Panel], None]
 OWN_SITES = (sites.PRODUCT, sites.LEVEL_SERIES)
 """Sites of which every device keeps its own part."""
+OWN_PARAMETERS = tuple(f"{site}{end}_auto_" for site in OWN_SITES for end in ("", DECENTRED))
 
 
 @dataclass(frozen=True)
 class Program:
-    """An SVI ready to run: `svi.stable_update(state, panel)` is one step, `first` the state before any."""
+    """An SVI ready to run, all products in every step; `first` is the state before any."""
 
     svi: SVI
     guide: autoguide.AutoGuide
     small: Panel
     """The market without its cells, for calls that want the model's argument and not its data."""
     first: Any
+
+    def step(self, state: Any, panel: Panel) -> tuple[Any, Array]:
+        """The state after one step and the loss; as it was, and not a number, where loss or slopes are not finite."""
+        return self.svi.stable_update(state, panel)
+
+    def params(self, state: Any) -> dict[str, Array]:
+        """The guide's parameters by name."""
+        return self.svi.get_params(state)
 
 
 def build_program(plan: FitPlan, panel: Panel, start: Start) -> Program:
@@ -57,7 +67,7 @@ def build_program(plan: FitPlan, panel: Panel, start: Start) -> Program:
     guide = GUIDES[svi_plan.guide].build(model_of(plan, fused=not curved), guide_options(plan, start))
     objective = OBJECTIVES[svi_plan.loss].build(svi_plan.particles, svi_plan.alpha)
     schedule = SCHEDULES[svi_plan.schedule].build(svi_plan.learning_rate, svi_plan.steps)
-    svi = SVI(model, _without_fillers(guide), OPTIMIZERS[svi_plan.optimizer].build(schedule), objective)
+    svi = SVI(model, _own_parts(guide), OPTIMIZERS[svi_plan.optimizer].build(schedule), objective)
     seen = panel if curved else small
     first = first_state(svi, guide, seen, small, start.loc, lambda: _widths(guide, start), plan.seed)
     return Program(svi, guide, small, first)
@@ -91,12 +101,16 @@ def without_cells(panel: Panel) -> Panel:
     )
 
 
+def is_own(name: str) -> bool:
+    """Whether a site or one of its guide's parameters belongs to products or series, not to what they share."""
+    return name.removesuffix(DECENTRED) in OWN_SITES or name.startswith(OWN_PARAMETERS)
+
+
 def state_specs(state: Any) -> Any:
     """A tree of PartitionSpecs like `state`: leaves of products and series are divided by their first axis."""
 
     def spec(path: Any, leaf: Any) -> PartitionSpec:
-        name = jax.tree_util.keystr(path)
-        own = any(f"'{site}_" in name for site in OWN_SITES)
+        own = any(is_own(str(getattr(entry, "key", ""))) for entry in path)
         return PartitionSpec(AXIS) if own and np.ndim(leaf) else PartitionSpec()
 
     return jax.tree_util.tree_map_with_path(spec, state)
@@ -115,26 +129,28 @@ class Decentred(LocScaleReparam):
         return super().__call__(name, fn, obs)
 
 
-class _Masked(Messenger):
-    """Leaves entries of named sites out of the density; in the guide, what the model's own masks do there."""
+class _OwnParts(Messenger):
+    """Does to sites of products and series in the guide what `own_part` does to them in the model."""
 
-    def __init__(self, masks: Mapping[str, Any]):
+    def __init__(self, panel: Panel):
         super().__init__(None)
-        self.masks = masks
+        real = {sites.PRODUCT: panel.real_product, sites.LEVEL_SERIES: panel.real_series}
+        self.masks = {name + end: mask for name, mask in real.items() for end in ("", DECENTRED)}
+        self.times = panel.batches
 
     def process_message(self, msg: dict[str, Any]) -> None:
         if msg["type"] == "sample" and msg["name"] in self.masks:
             msg["fn"] = msg["fn"].mask(self.masks[msg["name"]])
+            msg["scale"] = self.times * (1 if msg.get("scale") is None else msg["scale"])
 
 
-def _without_fillers(guide: autoguide.AutoGuide) -> Callable[[Panel], Any]:
-    """The guide of a divided panel with its fillers masked; of a whole panel, the guide."""
+def _own_parts(guide: autoguide.AutoGuide) -> Callable[[Panel], Any]:
+    """The guide; of a divided panel or a mini-batch, with fillers masked and own parts scaled."""
 
     def masked(panel: Panel) -> Any:
-        if panel.shards == 1:
+        if not panel.filled:
             return guide(panel)
-        real = {sites.PRODUCT: panel.real_product, sites.LEVEL_SERIES: panel.real_series}
-        with _Masked({name + end: mask for name, mask in real.items() for end in ("", DECENTRED)}):
+        with _OwnParts(panel):
             return guide(panel)
 
     return masked

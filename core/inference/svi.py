@@ -13,19 +13,22 @@ import numpy as np
 
 from core.environment import describe_environment
 from core.errors import Problem, UserError
+from core.inference.batches import Batches, batch_specs, count_batches, cut
 from core.inference.checkpointing import from_arrays, to_arrays
 from core.inference.chunks import Advance, Pace, compile_chunks
 from core.inference.dividing import divide
 from core.inference.engines import ENGINES, Engine
 from core.inference.fit import Chunk, Ending, Fit, Outcome, Timing, Watcher
 from core.inference.guides import GUIDES
+from core.inference.hosts import agreed, several
 from core.inference.live import estimates_of
 from core.inference.memory import refuse_if_too_big
+from core.inference.minibatch import AnyProgram, batch_state_specs, build_batch_program
 from core.inference.placement import Site, put_panel, site_of
 from core.inference.plan import FitPlan
 from core.inference.plateau import SHORTEST, trend
 from core.inference.program import build_program, state_specs
-from core.inference.starts import first_start
+from core.inference.starts import Start, first_start
 from core.inference.svi_draws import draw
 from core.model.tracing import TRACING_LOCK
 from core.panel import Panel
@@ -65,6 +68,8 @@ class _Run:
     steps_run: int = 0
     outcome: Outcome | None = None
     devices: tuple[jax.Device, ...] = ()
+    parts: int = 1
+    """Runs of products into which devices and mini-batches cut the market."""
 
     @property
     def steps(self) -> int:
@@ -94,7 +99,11 @@ class _Run:
             outcome=self.outcome,
             timing=Timing(self.compile_seconds, self.run_seconds, self.steps_run),
             environment=replace(environment, backend=backend),
-            diagnostics={"skipped_steps": int((~np.isfinite(losses)).sum()), "devices": len(self.devices)},
+            diagnostics={
+                "skipped_steps": int((~np.isfinite(losses)).sum()),
+                "devices": len(self.devices),
+                "parts": self.parts,
+            },
         )
 
 
@@ -103,7 +112,7 @@ class _Ready:
     """Compiled and placed."""
 
     site: Site
-    panel: Panel
+    data: Panel | Batches
     advance: Advance
 
 
@@ -114,27 +123,42 @@ def _prepare(run: _Run, panel: Panel, resume: Mapping[str, np.ndarray] | None) -
     refuse_if_too_big(plan, panel)
     site = site_of(plan.placement)
     run.devices = site.devices
+    _refuse_if_apart(plan)
+    batches = count_batches(panel.n_products, plan.svi.batch_products)
     _refuse_if_coupled(plan, site)
-    divided = divide(panel, site.shards)
+    run.parts = site.shards * batches
+    divided = divide(panel, run.parts)
     began = time.perf_counter()
     resumable = replace(plan, svi=replace(plan.svi, start="prior"))
     start = first_start(plan if resume is None else resumable, panel, divided)
     run.run_seconds += time.perf_counter() - began
     began = time.perf_counter()
+    with jax.default_device(site.own_device):
+        program, specs, placed = _set_up(plan, divided, site, start)
     with site.in_force():
-        placed = put_panel(divided, site)
-        with TRACING_LOCK:
-            program = build_program(plan, placed if site.shards == 1 else divided, start)
         first = program.first
         if resume is not None:
             first, earlier = from_arrays(resume, first)
             run.losses.append(earlier)
-        state = site.put(first, state_specs(first))
+        state = site.put(first, specs)
         pinned = np.flatnonzero(divided.real_product)[list(run.watcher.pinned)]
         compiled = compile_chunks(program, state, placed, pinned)
     run.state = state
     run.compile_seconds += time.perf_counter() - began
     return _Ready(site, placed, compiled)
+
+
+def _set_up(plan: FitPlan, divided: Panel, site: Site, start: Start) -> tuple[AnyProgram, Any, Any]:
+    """The program, where its state lies, and its data in place: a panel, or batches where parts outnumber devices."""
+    if divided.shards == site.shards:
+        placed = put_panel(divided, site)
+        with TRACING_LOCK:
+            program = build_program(plan, placed if site.shards == 1 else divided, start)
+        return program, state_specs(program.first), placed
+    batches = cut(divided, site.shards)
+    with TRACING_LOCK:
+        batched = build_batch_program(plan, divided, batches, start)
+    return batched, batch_state_specs(batched.first), site.put(batches, batch_specs(batches))
 
 
 def _go(run: _Run, ready: _Ready) -> None:
@@ -146,18 +170,18 @@ def _go(run: _Run, ready: _Ready) -> None:
             if run.steps >= total:
                 run.end(Ending.FINISHED, steps=total)
                 return
-            steps = min(pace.steps, total - run.steps, _next_check(run) - run.steps)
+            steps = agreed(min(pace.steps, total - run.steps, _next_check(run) - run.steps))
             chunk = _chunk(run, ready, steps)
             pace.after(steps, chunk.seconds)
             run.watcher.on_chunk(chunk)
             _judge(run)
-            if run.outcome is None and run.steps < total and run.watcher.should_stop():
+            if run.outcome is None and run.steps < total and agreed(run.watcher.should_stop()):
                 run.end(Ending.STOPPED, steps=run.steps)
 
 
 def _chunk(run: _Run, ready: _Ready, steps: int) -> Chunk:
     first, began = run.steps, time.perf_counter()
-    state, buffer, moments = ready.advance(run.state, ready.panel, np.int32(steps))
+    state, buffer, moments = ready.advance(run.state, ready.data, np.int32(steps))
     buffer, moments = jax.device_get((buffer, moments))
     seconds = time.perf_counter() - began
     losses = np.array(buffer[:steps])
@@ -187,6 +211,18 @@ def _next_check(run: _Run) -> int:
         return run.plan.svi.steps
     every = _check_every(run)
     return (run.steps // every + 1) * every
+
+
+def _refuse_if_apart(plan: FitPlan) -> None:
+    if several() and plan.svi.start == "structured":
+        raise UserError(
+            Problem(
+                "start",
+                "the structured engine, asked for a start, runs in one process only",
+                "Set start=prior.",
+                where="start",
+            )
+        )
 
 
 def _refuse_if_coupled(plan: FitPlan, site: Site) -> None:

@@ -14,6 +14,7 @@ from core.inference.checkpointing import from_arrays
 from core.inference.dividing import cut_fillers, divide
 from core.inference.fit import Draws, Fit
 from core.inference.memory import unknowns_by_site
+from core.inference.minibatch import first_batch_state, params_of
 from core.inference.placement import Site
 from core.inference.plan import FitPlan
 from core.inference.program import Program, build_program
@@ -33,18 +34,19 @@ def draw(fit: Fit, panel: Panel, n_draws: int, seed: int) -> Draws:
     """
     if not fit.outcome.usable:
         raise ValueError(f"there is no posterior to draw from: {fit.outcome.sentence}")
-    divided = divide(panel, int(fit.diagnostics.get("devices", 1)))
+    devices = int(fit.diagnostics.get("devices", 1))
+    divided = divide(panel, int(fit.diagnostics.get("parts", devices)))
     plan = replace(fit.plan, svi=replace(fit.plan.svi, start="prior"))
-    with Site(tuple(jax.devices("cpu")[:1]), None).in_force():
+    with Site(tuple(jax.local_devices(backend="cpu")[:1]), None).in_force():
         start = first_start(plan, panel, divided)
         size = chunk_size(divided, plan, n_draws)
         with TRACING_LOCK:
             program = build_program(plan, divided, start)
-            state, _ = from_arrays(fit.state, program.first)
-            lowered = jax.jit(partial(_sample, program, size)).lower(state, jax.random.PRNGKey(0))
+            params = _params(fit, program, (devices, divided.shards // devices))
+            lowered = jax.jit(partial(_sample, program, size)).lower(params, jax.random.PRNGKey(0))
         sample, key = lowered.compile(), jax.random.PRNGKey(seed)
         chunks = [
-            _named(jax.device_get(sample(state, jax.random.fold_in(key, first))), divided, plan)
+            _named(jax.device_get(sample(params, jax.random.fold_in(key, first))), divided, plan)
             for first in range(0, n_draws, size)
         ]
     return _together(chunks, n_draws)
@@ -56,8 +58,14 @@ def chunk_size(panel: Panel, plan: FitPlan, n_draws: int) -> int:
     return int(max(1, min(n_draws, CHUNK_BYTES // per_draw)))
 
 
-def _sample(program: Program, size: int, state: Any, key: Any) -> dict[str, Any]:
-    params = program.svi.get_params(state)
+def _params(fit: Fit, program: Program, grid: tuple[int, int]) -> dict[str, Any]:
+    """The fitted parameters; `grid` counts devices and batches of each."""
+    if grid[1] == 1:
+        return program.params(from_arrays(fit.state, program.first)[0])
+    return params_of(program, from_arrays(fit.state, first_batch_state(fit.plan, program, grid))[0])
+
+
+def _sample(program: Program, size: int, params: dict[str, Any], key: Any) -> dict[str, Any]:
     drawn = program.guide.sample_posterior(key, params, program.small, sample_shape=(size,))
     return {name: value for name, value in drawn.items() if not name.endswith(DECENTRED)}
 

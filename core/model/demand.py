@@ -8,7 +8,8 @@ The article's preset takes the price uncentred, levels independent and demand cl
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import jax.numpy as jnp
@@ -31,6 +32,8 @@ ARTICLE_CLIP = (-4.0, 20.0)
 def demand(panel: Panel, plan: ModelPlan, fused: bool = True) -> None:
     """The NumPyro model. Fillers of a divided panel are masked: they add exactly 0 to the log density.
 
+    A mini-batch's own products, series and units count `panel.batches` times: over the batches of an epoch, the mean of
+    the log density is that of the market.
     `fused=False` is for second derivatives: see `log_likelihood`.
     """
     elasticity = _elasticities(panel, plan)
@@ -42,7 +45,7 @@ def demand(panel: Panel, plan: ModelPlan, fused: bool = True) -> None:
         log_concentration=_concentrations(panel, plan),
     )
     clip = ARTICLE_CLIP if plan.preset == "article" else None
-    numpyro.factor("units", log_likelihood(predictor, panel, plan.likelihood, clip, fused))
+    numpyro.factor("units", panel.batches * log_likelihood(predictor, panel, plan.likelihood, clip, fused))
 
 
 def site_names(panel: Panel, plan: ModelPlan) -> tuple[str, ...]:
@@ -64,9 +67,8 @@ def site_names(panel: Panel, plan: ModelPlan) -> tuple[str, ...]:
 
 
 def log_mean_units(panel: Panel) -> Float[Array, ""]:
-    """Log of the market's mean units per observed cell; of half a unit in all where nothing sold."""
-    units, cells = jnp.sum(panel.sums.series), jnp.sum(panel.sums.observations)
-    return jnp.log(jnp.maximum(units, 0.5) / jnp.maximum(cells, 1.0))
+    """Log of the market's mean units per observed cell: where the prior of the market's level is centred."""
+    return jnp.asarray(panel.sums.market_log_mean)
 
 
 def _elasticities(panel: Panel, plan: ModelPlan) -> Float[Array, "product"]:
@@ -75,7 +77,7 @@ def _elasticities(panel: Panel, plan: ModelPlan) -> Float[Array, "product"]:
     category_scale, product_scale = _scale(plan, sites.CATEGORY), _scale(plan, sites.PRODUCT)
     with numpyro.plate("categories", panel.n_categories):
         category = numpyro.sample(sites.CATEGORY, dist.Normal(market, category_scale))
-    with numpyro.plate("products", panel.n_products), _only(panel, panel.real_product):
+    with numpyro.plate("products", panel.n_products), own_part(panel, panel.real_product):
         return numpyro.sample(sites.PRODUCT, dist.Normal(category[panel.category_of_product], product_scale))
 
 
@@ -89,7 +91,7 @@ def _levels(panel: Panel, plan: ModelPlan, elasticity: Float[Array, "product"]) 
         with numpyro.plate("categories", panel.n_categories):
             category = numpyro.sample(sites.LEVEL_CATEGORY, dist.Normal(market, category_scale))
         parent = category[category_of_series(panel)]
-    with numpyro.plate("series", panel.n_series), _only(panel, panel.real_series):
+    with numpyro.plate("series", panel.n_series), own_part(panel, panel.real_series):
         level = numpyro.sample(sites.LEVEL_SERIES, dist.Normal(parent, series_scale))
     if plan.preset == "article":
         return level + product_values_by_series(elasticity, panel) * panel.reference
@@ -133,6 +135,10 @@ def _scale(plan: ModelPlan, site: str) -> Any:
     return prior if plan.scales == "fixed" else numpyro.sample(name, dist.HalfNormal(prior))
 
 
-def _only(panel: Panel, real: Bool[Array, "any"]) -> AbstractContextManager[Any]:
-    """Leave fillers out of the log density; a panel on one device has none."""
-    return handlers.mask(mask=real) if panel.shards > 1 else nullcontext()
+@contextmanager
+def own_part(panel: Panel, real: Bool[Array, "any"]) -> Iterator[None]:
+    """Sites of products or series, in model and guide: fillers left out, a mini-batch's counted for its market."""
+    only = handlers.mask(mask=real) if panel.filled else nullcontext()
+    times = handlers.scale(scale=panel.batches) if panel.batches > 1 else nullcontext()
+    with only, times:
+        yield

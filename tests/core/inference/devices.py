@@ -9,17 +9,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from core.inference.batches import batch_specs, cut, take
 from core.inference.dividing import divide, pad_fillers
 from core.inference.engines import draw, fit
 from core.inference.placement import bytes_per_device, put_panel, site_of
-from core.inference.plan import FitPlan, SviPlan, plan_with
+from core.inference.plan import FitPlan, StructuredPlan, SviPlan, plan_with
 from core.inference.program import build_program, state_specs
 from core.inference.starts import first_start
 from core.model.likelihood import log_likelihood
+from core.model.plan import ModelPlan
 from tests.core.model.test_likelihood import KINDS, predictor_of
 from tests.core.panels import market_panel
 
 STEPS = 8_000
+BATCH, BATCH_STEPS = 7, 16_000
+"""Products a step, two steps an epoch: as many visits to each product as steps of the whole market."""
 
 
 def likelihoods() -> list[dict]:
@@ -31,7 +35,7 @@ def likelihoods() -> list[dict]:
             predictor = predictor_of(panel, likelihood)
             run = jax.value_and_grad(lambda p, d, kind=likelihood, c=clip: log_likelihood(p, d, kind, c))
             value, gradient = run(predictor, panel)
-            for count in (2, 8):
+            for count in (2, 4, 8):
                 divided, site = divide(panel, count), site_of(f"cpu:{count}")
                 padded = replace(
                     predictor,
@@ -53,6 +57,32 @@ def likelihoods() -> list[dict]:
                         "gradient_error": float(np.abs(one - many).max() / np.abs(one).max()),
                     }
                 )  # fmt: skip
+    return facts
+
+
+def batches() -> list[dict]:
+    """The likelihood at the same parameters: of the market, and the mean over an epoch of mini-batches on devices."""
+    panel = market_panel(stores=2, covariate=True, products=11)
+    facts = []
+    for likelihood, clip in KINDS:
+        predictor = predictor_of(panel, likelihood)
+        value = float(log_likelihood(predictor, panel, likelihood, clip))
+        for devices, count in ((2, 2), (4, 2), (2, 3)):
+            divided, site = divide(panel, devices * count), site_of(f"cpu:{devices}")
+            cut_up = cut(divided, devices)
+            placed = site.put(cut_up, batch_specs(cut_up))
+            level = pad_fillers(np.asarray(predictor.level), divided.real_series).reshape(devices, count, -1)
+            slope = pad_fillers(np.asarray(predictor.elasticity), divided.real_product).reshape(devices, count, -1)
+
+            def of_batch(number, placed, level, slope, p=predictor, kind=likelihood, c=clip):
+                part = replace(p, level=level[:, number].ravel(), elasticity=slope[:, number].ravel())
+                panel = take(placed, number)
+                return panel.batches * log_likelihood(part, panel, kind, c)
+
+            with site.in_force():
+                run = jax.jit(of_batch)
+                mean = np.mean([float(run(number, placed, level, slope)) for number in range(count)])
+            facts.append({"value": value, "mean": float(mean), "devices": devices, "batches": count})
     return facts
 
 
@@ -90,15 +120,28 @@ def fits() -> dict:
     panel = market_panel(products=13, periods=40, categories=3, mean_units=100.0, filled=1.0)
     plan = FitPlan(engine="svi", svi=SviPlan(steps=STEPS, learning_rate=0.02, particles=4))
     facts = {}
-    for placement in ("cpu", "cpu:2", "cpu:8"):
-        result = fit(plan_with(plan, placement=placement), panel)
+    runs = [(placement, 0) for placement in ("cpu", "cpu:2", "cpu:4", "cpu:8")]
+    for placement, batch in [*runs, ("cpu:2", BATCH), ("cpu:4", BATCH)]:
+        steps = STEPS if batch == 0 else BATCH_STEPS
+        result = fit(plan_with(plan, placement=placement, batch_products=batch, steps=steps), panel)
         draws = draw(result, panel, 10_000, 1)
-        facts[placement] = {
+        facts[f"{placement}, {batch} products a step" if batch else placement] = {
             "outcome": result.outcome.sentence,
             "mean": draws.elasticity_product.mean(axis=0).tolist(),
             "sd": draws.elasticity_product.std(axis=0).tolist(),
             "level": draws.level_series.mean(axis=0).tolist(),
         }
+    return facts
+
+
+def structured() -> dict:
+    """The structured engine's posterior of product elasticities, by number of devices."""
+    panel = market_panel(products=13, categories=3, stores=2)
+    plan = FitPlan(model=ModelPlan(likelihood="poisson"), structured=StructuredPlan(tolerance=1e-6))
+    facts = {}
+    for placement in ("cpu", "cpu:2", "cpu:4", "cpu:8"):
+        found = fit(plan_with(plan, placement=placement), panel).diagnostics
+        facts[placement] = {"mean": np.asarray(found["mean"]).tolist(), "sd": np.asarray(found["sd"]).tolist()}
     return facts
 
 
@@ -109,12 +152,14 @@ def even() -> str:
 
 
 def memory() -> dict:
-    """Bytes each device holds of a market over one device and over eight."""
+    """Most bytes a device holds of a market over one device and over several, whole and in mini-batches."""
     panel = market_panel(products=400, periods=52, categories=4)
-    return {
-        count: max(bytes_per_device(put_panel(divide(panel, count), site_of(f"cpu:{count}"))).values())
-        for count in (1, 8)
-    }
+    held = {}
+    for count in (1, 2, 4, 8):
+        site, cut_up = site_of(f"cpu:{count}"), cut(divide(panel, 4 * count), count)
+        held[count] = max(bytes_per_device(put_panel(divide(panel, count), site)).values())
+        held[f"{count}, batches"] = max(bytes_per_device(site.put(cut_up, batch_specs(cut_up))).values())
+    return held
 
 
 def refusal() -> str:
@@ -135,8 +180,5 @@ def _moved(name: str, leaf, divided):
 
 
 if __name__ == "__main__":
-    facts = {
-        "likelihoods": likelihoods(), "fillers": fillers(), "fits": fits(), "memory": memory(), "refusal": refusal(),
-        "even": even(),
-    }  # fmt: skip
-    print(json.dumps(facts))
+    parts = (likelihoods, batches, fillers, fits, structured, memory, refusal, even)
+    print(json.dumps({part.__name__: part() for part in parts}))

@@ -21,6 +21,8 @@ LOSS_RTOL = 1e-5
 MEAN_TOLERANCE = 0.1
 """In sd: what two optimisers with different random numbers may differ by at their end."""
 SD_TOLERANCE = 0.05
+STRUCTURED_TOLERANCE = 1e-4
+"""In sd: fits stop at changes of 1e-6 sd; sums in another order are all that differs."""
 PANELS = {"plain": market_panel, "stores": lambda: market_panel(stores=3, covariate=True), "strips": replicate_panel}
 
 
@@ -92,6 +94,12 @@ def test_likelihood_and_gradients_do_not_depend_on_the_number_of_devices(facts):
 
 
 @pytest.mark.slow
+def test_the_mean_likelihood_of_an_epoch_on_several_devices_is_the_markets(facts):
+    for fact in facts["batches"]:
+        assert fact["mean"] == pytest.approx(fact["value"], rel=LOSS_RTOL), fact
+
+
+@pytest.mark.slow
 def test_fillers_add_exactly_nothing_to_loss_and_gradients(facts):
     for choices, fact in facts["fillers"].items():
         assert fact["moved"] == fact["value"], choices
@@ -99,7 +107,7 @@ def test_fillers_add_exactly_nothing_to_loss_and_gradients(facts):
 
 
 @pytest.mark.slow
-def test_fits_agree_over_one_two_and_eight_devices(facts):
+def test_fits_agree_over_devices_full_and_by_mini_batches(facts):
     one = {name: np.array(value) for name, value in facts["fits"]["cpu"].items() if name != "outcome"}
     for placement, found in facts["fits"].items():
         assert "All" in found["outcome"], placement
@@ -109,8 +117,18 @@ def test_fits_agree_over_one_two_and_eight_devices(facts):
 
 
 @pytest.mark.slow
-def test_each_of_eight_devices_holds_about_an_eighth(facts):
-    assert facts["memory"]["8"] < facts["memory"]["1"] / 8 * 1.25
+def test_the_structured_engine_finds_the_same_on_any_number_of_devices(facts):
+    one = {name: np.array(value) for name, value in facts["structured"]["cpu"].items()}
+    for placement, found in facts["structured"].items():
+        assert (np.abs(np.array(found["mean"]) - one["mean"]) < STRUCTURED_TOLERANCE * one["sd"]).all(), placement
+        np.testing.assert_allclose(found["sd"], one["sd"], rtol=STRUCTURED_TOLERANCE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["", ", batches"])
+@pytest.mark.parametrize("devices", [2, 4, 8])
+def test_each_device_holds_about_its_share(facts, devices, kind):
+    assert facts["memory"][f"{devices}{kind}"] < facts["memory"][f"1{kind}"] / devices * 1.25
 
 
 @pytest.mark.slow
