@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import math
 import os
 import sys
@@ -23,9 +24,10 @@ from core.data.sales import SalesTable
 from core.data.source import Source
 from core.errors import Problem, UserError
 from core.inference.engines import fit
-from core.inference.fit import Ending, Fit
+from core.inference.fit import Ending, Fit, Watcher
+from core.inference.hosts import Team, first, joined, refuse_different
 from core.inference.memory import refuse_if_too_big
-from core.inference.plan import FitPlan, plan_with
+from core.inference.plan import FitPlan, plan_to_dict, plan_with
 from core.panel import Panel
 from core.posterior.posterior import Posterior, posterior_of
 from core.report import wording
@@ -43,12 +45,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="", help="Name of a stored run.")
     parser.add_argument("--checkpoint-seconds", type=float, metavar="S", help="Time between two checkpoints, stored.")
     add_declared(parser.add_argument_group("what is fitted, and how"), FitPlan)
+    team = parser.add_argument_group("several processes, on one host or many, each started with this same command")
+    team.add_argument("--coordinator", metavar="HOST:PORT", help="Where process 0 listens. For the engine svi.")
+    team.add_argument("--processes", type=int, default=1, metavar="N", help="How many there are. Default 1.")
+    team.add_argument("--process-id", type=int, default=0, metavar="I", help="Which this is, from 0. 0 writes.")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Fit and write. Exit status 1 when no posterior came of it, 130 when it was stopped and what there was is kept."""
     order = _read(arguments)
-    return _run_stored(arguments, order) if arguments.store else _run_here(arguments, order)
+    if arguments.store:
+        return _run_stored(arguments, order)
+    with joined(order.team):
+        refuse_different("file, columns, choices and plan", order.fingerprint)
+        return _run_here(arguments, order)
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,13 @@ class Order:
     roles: Roles
     choices: Choices
     sales: SalesTable
+    team: Team | None
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of all that decides the fit."""
+        told = (plan_to_dict(self.plan), self.roles, self.choices, self.sales.sha256)
+        return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 def _run_here(arguments: argparse.Namespace, order: Order) -> int:
@@ -67,13 +84,16 @@ def _run_here(arguments: argparse.Namespace, order: Order) -> int:
     panel, labels = encode(table)
     refuse_if_too_big(plan, panel)
     result = _fitted(plan, panel)
+    stopped = result.outcome.ending is Ending.STOPPED
+    if not first():
+        return UNUSABLE if not result.outcome.usable else INTERRUPTED if stopped else USABLE
     print(result.outcome.sentence, file=sys.stderr)
     if not result.outcome.usable:
         return UNUSABLE
     posterior = posterior_of(result, panel, labels, plan.seed)
     write_result(arguments.out, posterior, result, table.account, table.name, table.sha256)
     print(_summary(posterior, result, arguments.out), file=sys.stderr)
-    return INTERRUPTED if result.outcome.ending is Ending.STOPPED else USABLE
+    return INTERRUPTED if stopped else USABLE
 
 
 def _run_stored(arguments: argparse.Namespace, order: Order) -> int:
@@ -99,10 +119,13 @@ def _read(arguments: argparse.Namespace) -> Order:
     problems: list[Problem] = []
     with gathered(problems):
         plan = settled(arguments, FitPlan, partial(plan_with, FitPlan()))
+        _check_team(arguments, plan)
     with gathered(problems):
         _check_out(arguments)
     with gathered(problems):
         _check_store(arguments)
+    with gathered(problems):
+        team = _team(arguments)
     with gathered(problems):
         source, roles, choices = sales.read(arguments)
         found = sales.checked(source, roles, choices)
@@ -110,14 +133,15 @@ def _read(arguments: argparse.Namespace) -> Order:
     if problems:
         raise UserError(problems)
     say_problems(found.problems)
-    return Order(plan, source, roles, choices, table)
+    return Order(plan, source, roles, choices, table, team)
 
 
 def _fitted(plan: FitPlan, panel: Panel) -> Fit:
     total = {"svi": plan.svi.steps, "nuts": plan.nuts.chains * (plan.nuts.warmup + plan.nuts.samples)}
     narrator = Narrator(total.get(plan.engine, 0), int(np.asarray(panel.weight).sum()))
     with interrupts() as asked:
-        result = fit(plan, panel, narrator.watcher(lambda: bool(asked)))
+        watcher = narrator.watcher(lambda: bool(asked)) if first() else Watcher(should_stop=lambda: bool(asked))
+        result = fit(plan, panel, watcher)
     narrator.close()
     return result
 
@@ -165,3 +189,23 @@ def _check_parent(folder: Path) -> None:
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         what = f"{there} is no folder that may be written to"
         raise UserError(Problem("out-unwritable", what, "Name a folder elsewhere.", where="--out"))
+
+
+def _team(arguments: argparse.Namespace) -> Team | None:
+    if arguments.coordinator is None:
+        return None
+    return Team(arguments.coordinator, arguments.processes, arguments.process_id)
+
+
+def _check_team(arguments: argparse.Namespace, plan: FitPlan) -> None:
+    if arguments.coordinator is None:
+        return
+    problems = []
+    if plan.engine != "svi":
+        what = f"The engine {plan.engine} runs in one process: it goes back and forth between its device and the host"
+        problems.append(Problem("team-engine", what, "Fit with --engine svi, or leave --coordinator out.", "--engine"))
+    if arguments.store:
+        what = "A run in the store belongs to one process"
+        problems.append(Problem("team-store", what, "Give --out DIR instead of --store.", where="--store"))
+    if problems:
+        raise UserError(problems)
