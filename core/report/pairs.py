@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +33,11 @@ class Pair:
     words: str
 
 
-def pair_of(tables: Mapping[str, pd.DataFrame], plans: Mapping[str, FitPlan]) -> Pair:
-    """Two fits by name, tables of elasticities and plans in the same order; raises ValueError for another number."""
+def pair_of(tables: Mapping[str, pd.DataFrame], plans: Mapping[str, FitPlan], unfinished: Collection[str] = ()) -> Pair:
+    """Two fits by name: tables of elasticities and plans; `unfinished` names those that had not converged.
+
+    Raises ValueError for another number of fits.
+    """
     if len(tables) != 2 or set(tables) != set(plans):
         raise ValueError(f"a pair is two fits with their plans, not {len(tables)} and {len(plans)}")
     # On a draw the first is judged: the one whose page it is.
@@ -42,7 +45,9 @@ def pair_of(tables: Mapping[str, pd.DataFrame], plans: Mapping[str, FitPlan]) ->
     rows = side_by_side(tables)
     own, other = (rows[f"{name}: sd"].to_numpy(np.float64) for name in (judged, reference))
     rows = rows.assign(sd_ratio=np.divide(own, other, out=np.full(len(rows), np.nan), where=other > 0))
-    words = sentence(_differences(rows, judged, reference), _meaning(rows, plans[judged], plans[reference]))
+    early = [name for name in tables if name in unfinished]
+    meaning = _too_early(early) if early else _meaning(rows, plans[judged], plans[reference])
+    words = sentence(_differences(rows, judged, reference), meaning)
     return Pair(judged, reference, rows, words)
 
 
@@ -114,6 +119,10 @@ def _meaning(rows: pd.DataFrame, judged: FitPlan, reference: FitPlan) -> str:
         return "Read: both say the same; either will do." + _exact(reference)
     found = "the means agree" if same_means else f"some means differ by more than {SAME_MEAN} sd"
     return f"Read: {found}{_about_width(ratio, judged)}.{_exact(reference)}"
+
+
+def _too_early(names: list[str]) -> str:
+    return f"Read: too early to tell, {' and '.join(names)} had not converged; allow more steps and compare again."
 
 
 def _about_width(ratio: float, judged: FitPlan) -> str:

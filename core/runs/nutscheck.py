@@ -66,8 +66,8 @@ def cost_in_words(run: RunResult, products: pd.DataFrame, earlier: Iterable[RunR
     engine = "structured" if run.fit.plan.engine == "nuts" else "nuts"
     time = forecast(plan_with(run.fit.plan, engine=engine), rows, earlier)
     what = f"{plural(len(products), 'product')} with {plural(rows, 'row')}"
-    who = "NUTS samples the posterior exactly, which takes minutes" if engine == "nuts" else "The structured engine"
-    return f"{what}. {who}: {time}. It runs in the background, after what waits already."
+    slow = "NUTS samples the posterior itself and can take minutes; here " if engine == "nuts" else "Takes "
+    return f"{what}. {slow}{time}. It runs in the background, after what waits already."
 
 
 def partner_of(run_id: str, runs: Iterable[RunSummary]) -> tuple[str, ...]:

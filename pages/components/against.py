@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.inference.fit import Ending
 from core.report.comparison import plan_differences
 from core.report.figures import compare_runs
 from core.report.pairs import Pair, displayed_pair, pair_of, short_names
 from core.runs.nutscheck import partner_of
 from pages.components.findings import usable_runs
 from pages.components.pictures import show_chart, theme
-from pages.components.services import snapshot, table
+from pages.components.services import result, snapshot, table
 from pages.components.text import escaped, when
 
 TITLE = "Against another run"
 SHOWN = 200
 """Rows of the largest differences on screen."""
+SETTLED = (Ending.CONVERGED, Ending.FINISHED)
 
 
 def against_another(run_id: str, mass: float) -> None:
@@ -35,7 +37,8 @@ def against_another(run_id: str, mass: float) -> None:
     )  # fmt: skip
     names = dict(zip((run_id, other), short_names(runs[run_id].name, runs[other].name), strict=True))
     plans = {name: snapshot(which).plan for which, name in names.items()}
-    pair = pair_of({name: table(which, mass) for which, name in names.items()}, plans)
+    unfinished = [name for which, name in names.items() if result(which).fit.outcome.ending not in SETTLED]
+    pair = pair_of({name: table(which, mass) for which, name in names.items()}, plans, unfinished)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         show_chart(compare_runs(pair.rows, pair.judged, pair.reference, theme()), "against-another")

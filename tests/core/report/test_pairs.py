@@ -40,6 +40,13 @@ def test_fits_within_the_tolerances_are_said_to_agree():
     assert "both say the same" in pair.words
 
 
+def test_a_fit_that_had_not_converged_is_no_judge():
+    tables = {"one": table([-1.0, -2.0]), "two": table([-1.9, -2.0])}
+    words = pair_of(tables, {"one": STRUCTURED, "two": NUTS}, unfinished=("two",)).words
+    assert "too early to tell, two had not converged" in words
+    assert "believe it" not in words
+
+
 def test_half_and_twice_as_wide_cancel():
     sd = np.array([0.1, 0.1])
     pair = pair_of({"one": table([-1.0, -2.0], sd=sd * [0.5, 2])} | {"two": table([-1.0, -2.0], sd=sd)},
