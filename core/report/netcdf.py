@@ -117,7 +117,8 @@ def _constant_data(posterior: Posterior, names: Mapping[str, list[str]]) -> xr.D
 
 
 def _text(axis: str, names: list[str]) -> xr.Variable:
-    return xr.Variable((axis,), np.array(names, dtype=object))
+    # HDF5 ends a text at its first zero sign, and refuses one inside.
+    return xr.Variable((axis,), np.array([name.replace("\0", "\ufffd") for name in names], dtype=object))
 
 
 def _plan(fit: Fit | None) -> dict[str, str]:

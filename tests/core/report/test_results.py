@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import arviz as az
@@ -149,3 +150,11 @@ def test_the_archive_holds_every_result_file(tmp_path, found):
         assert archive.testzip() is None
         assert sorted(archive.namelist()) == sorted(RESULT_FILES)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "result.zip"]
+
+
+def test_a_name_with_a_zero_sign_does_not_lose_the_draws(tmp_path, found):
+    posterior, fit = found
+    names = ("a\0b", *posterior.labels.products[1:])
+    _write(tmp_path / "out", (replace(posterior, labels=replace(posterior.labels, products=names)), fit))
+    draws = az.from_netcdf(tmp_path / "out" / "posterior.nc")
+    assert str(draws.posterior["product"].values[0]) == "a\ufffdb"
