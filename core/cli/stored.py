@@ -58,7 +58,6 @@ class Teller:
         if mark == self._told:
             return
         self._told = mark
-        loss = now.progress.whole.smooth[-1] if len(now.progress.whole.smooth) else None
         told = [mark[0], f"step {now.steps_done:,}" if now.steps_done else "", wording.seconds(now.elapsed)]
-        told.insert(2, f"loss {loss:.4f} nats per observation" if loss is not None else "")
+        told.insert(2, f"loss {wording.loss(now.loss)} nats per observation" if now.loss is not None else "")
         print(", ".join(part for part in told if part), file=sys.stderr, flush=True)

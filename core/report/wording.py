@@ -62,8 +62,8 @@ def seconds(value: float) -> str:
 
 
 def loss(value: float) -> str:
-    """A loss per observation, in nats: four significant digits."""
-    return f"{value:,.4g}" if math.isfinite(value) else "not a number"
+    """A loss per observation, in nats: three decimals."""
+    return f"{value:,.3f}" if math.isfinite(value) else "not a number"
 
 
 def size(value: float) -> str:

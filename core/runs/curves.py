@@ -10,7 +10,9 @@ from jaxtyping import Float, Int
 BUCKETS = 300
 """Each gives its lowest and its highest loss: at most 600 points a curve."""
 SMOOTH = 9
-"""Buckets averaged in the smooth line."""
+"""Buckets averaged in the smooth line of a long run."""
+SPARED = 32
+"""The line averages over at most this part of a run to either side: a run of a few iterations is drawn as it is."""
 JUDGED = 24
 """Pieces of the run whose means the verdict compares; the trend is read off the last eight."""
 TREND = 8
@@ -65,9 +67,12 @@ def whole_and_tail(losses: Float[np.ndarray, "step"], n_obs: int) -> tuple[Curve
     return curve_of(losses, n_obs), curve_of(losses[begin:], n_obs, begin)
 
 
-def convergence_verdict(losses: Float[np.ndarray, "step"]) -> str:
-    """Say whether the loss (nats per run) still falls, judged against its own noise; empty while it is too early."""
-    values = losses[np.isfinite(losses)].astype(np.float64)
+def convergence_verdict(losses: Float[np.ndarray, "step"], n_obs: int) -> str:
+    """Say whether the loss (nats per run) still falls, judged against its own noise; empty while it is too early.
+
+    The rate is told per observation, as losses are shown.
+    """
+    values = losses[np.isfinite(losses)].astype(np.float64) / max(n_obs, 1)
     if values.size < ENOUGH:
         return ""
     starts = _starts(values.size, JUDGED)
@@ -77,9 +82,12 @@ def convergence_verdict(losses: Float[np.ndarray, "step"]) -> str:
     per_thousand = slope / counts[-1] * 1000
     if abs(slope) > SIGNIFICANT * error:
         if slope < 0:
-            return f"still falling: {_short(-per_thousand)} nats per 1,000 steps"
-        return f"rising: {_short(per_thousand)} nats per 1,000 steps; try a lower learning rate"
+            return f"still falling: {_short(-per_thousand)} {RATE}"
+        return f"rising: {_short(per_thousand)} {RATE}; try a lower learning rate"
     return f"flat within noise since step {_flat_since(values, means, starts):,}"
+
+
+RATE = "nats per observation in 1,000 steps"
 
 
 def _starts(size: int, buckets: int) -> Int[np.ndarray, "bucket"]:
@@ -96,7 +104,7 @@ EXTREMES = (np.argmin, np.argmax)
 
 
 def _running_mean(means: Float[np.ndarray, "bucket"], counts: Int[np.ndarray, "bucket"]) -> Float[np.ndarray, "bucket"]:
-    half = SMOOTH // 2
+    half = min(SMOOTH // 2, means.size // SPARED)
     # The window shrinks at both ends, so that the line starts and ends where the data do.
     reach = np.minimum(half, np.minimum(np.arange(means.size), np.arange(means.size)[::-1]))
     total = np.concatenate([[0.0], np.cumsum(means * counts)])
@@ -122,4 +130,7 @@ def _flat_since(
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    if value >= 10:
+        return f"{value:,.0f}"
+    # Two significant digits, and no exponent, which few analysts read.
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")

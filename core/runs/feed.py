@@ -95,7 +95,7 @@ class Feed:
             self._progress,
             whole=whole,
             tail=tail,
-            verdict=convergence_verdict(self.losses.values),
+            verdict=convergence_verdict(self.losses.values, self.n_obs),
             global_history=self._history,
         )
         return self._progress

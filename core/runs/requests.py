@@ -53,7 +53,7 @@ class RunSummary:
     steps_done: int
     steps_total: int
     loss: float | None
-    """Last smooth loss, nats per observation; None where there is none."""
+    """Last loss, of a noisy engine the mean of its last steps, nats per observation; None where there is none."""
     seconds: float
     created: float
     outcome: str

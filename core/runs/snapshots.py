@@ -108,6 +108,8 @@ class RunSnapshot:
     steps_total: int
     n_obs: int
     """Observations fitted; 0 until the data are read."""
+    loss: float | None
+    """Where the loss has come to: of a noisy engine the mean of its last steps; None where there is none."""
     progress: Progress
     steps_per_second: float
     elapsed: float

@@ -37,6 +37,7 @@ def snapshot_of(row: RunRow, progress: Progress, position: int = 0) -> RunSnapsh
         steps_done=row.steps_done,
         steps_total=row.steps_total,
         n_obs=row.n_obs,
+        loss=row.loss,
         progress=progress,
         steps_per_second=row.rate,
         elapsed=row.seconds,

@@ -57,6 +57,7 @@ class Task:
         self.desk = desk
         self.record = Record(desk, row)
         self.request = request_of(row.request)
+        self._averaged = NOISY.get(self.request.plan.engine, 1)
         self.checkpoints = Checkpoints(desk.folder(row.id) / "checkpoints", self.request.plan, row.dataset_id)
         self.begun, refused = self.checkpoints.latest()
         losses = None if self.begun is None else self.begun.losses
@@ -144,7 +145,7 @@ class Task:
         self.feed.take(chunk)
         self.record.pulse(
             self.feed.progress, steps_done=self.feed.losses.size, rate=self.feed.rate, memory=resident_bytes(),
-            loss=last_loss(chunk.losses, self.feed.n_obs),
+            loss=last_loss(self.feed.losses.values, self.feed.n_obs, self._averaged),
         )  # fmt: skip
         gap = self.request.checkpoint_seconds
         gap = self.desk.settings.checkpoint_seconds if gap is None else gap
@@ -212,7 +213,9 @@ class Task:
         """The last word on this stretch of work, on record before anyone is told."""
         self.feed.enter("")
         losses = self.feed.losses
-        told = {"steps_done": losses.size, "loss": last_loss(losses.values, self.feed.n_obs)} if losses.size else {}
+        told: dict[str, Any] = {}
+        if losses.size:
+            told = {"steps_done": losses.size, "loss": last_loss(losses.values, self.feed.n_obs, self._averaged)}
         self.desk.log.write(state, self.record.row.id, steps=losses.size, seconds=sum(self.feed.phases.values()))
         self.record.set(
             self.feed.progress(), state=state, phase="", outcome=outcome, wish="", rate=self.feed.rate, **told, **values
@@ -235,14 +238,15 @@ def seconds_before(begun: Checkpoint) -> tuple[float, float]:
     return begun.manifest.compile_seconds, begun.manifest.run_seconds
 
 
-def last_loss(losses: np.ndarray, n_obs: int) -> float | None:
-    """Mean of the last losses that are numbers, in nats per observation; None where there is none."""
-    finite = losses[np.isfinite(losses)][-LAST:]
+def last_loss(losses: np.ndarray, n_obs: int, averaged: int) -> float | None:
+    """Mean of the last `averaged` losses that are numbers, nats per observation; None where there is none."""
+    finite = losses[-2 * averaged :]
+    finite = finite[np.isfinite(finite)][-averaged:]
     return float(finite.astype(np.float64).mean()) / max(n_obs, 1) if finite.size else None
 
 
-LAST = 100
-"""Steps in the loss of the list: enough to calm the noise of a step."""
+NOISY = {"svi": 100, "nuts": 100}
+"""Steps in the last loss of an engine whose losses are noisy: enough to calm it. Others tell their very last one."""
 
 
 def discard_files(desk: Desk, run_id: str) -> None:

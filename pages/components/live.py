@@ -112,13 +112,17 @@ def _loss(run: RunSnapshot) -> None:
     if not len(curve.step):
         st.caption("The first steps are on their way." if run.state.active else "No loss was recorded.")
         return
-    words = f"Loss per observation went from {loss(curve.smooth[0])} to {loss(curve.smooth[-1])}."
+    now = curve.smooth[-1] if run.loss is None else run.loss
+    words = f"Loss per observation went from {loss(curve.smooth[0])} to {loss(now)}."
     st.altair_chart(loss_chart(curve), key="loss-chart", alt=words)
-    verdict = run.verdict[:1].upper() + run.verdict[1:]
+    verdict = run.verdict[:1].upper() + run.verdict[1:] if run.state.active else ""
     st.caption(f"{words} {verdict}{'.' if verdict else ''}")
 
 
-LOSS_HELP = "How far the fitted posterior is from the data, in nats per observation: lower is better, flat is done."
+LOSS_HELP = (
+    "How far the fitted posterior is from the data, in nats per observation: lower is better, flat is done. Of engines "
+    "with noise, as SVI, the last figure is the mean of their last hundred steps."
+)
 
 
 def _estimates(run: RunSnapshot) -> None:

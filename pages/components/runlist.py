@@ -39,7 +39,7 @@ def pick_runs() -> tuple[RunSummary, ...] | None:
         run_rows(runs), hide_index=True, on_select="rerun", selection_mode="multi-row", key="runs",
         placeholder="–", alt="Runs, newest first",
         column_config={
-            "Loss": st.column_config.NumberColumn(format="%.4g", help="Nats per observation, at the end."),
+            "Loss": st.column_config.NumberColumn(format="%.3f", help="Nats per observation, at the end."),
             "Run": st.column_config.TextColumn(width=320),
             "Data": st.column_config.TextColumn(width=130, help="Click a cell to read the whole of it."),
             "Plan": st.column_config.TextColumn(width=170, help="Click a cell to read the whole of it."),

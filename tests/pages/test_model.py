@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.data.choices import Choices
 from core.declare import declarations
 from core.inference.plan import ARTICLE_PLAN, ENGINES, FitPlan, SviPlan, plan_with
+from core.report.wording import loss
 from core.runs.requests import RunRequest
 from core.runs.snapshots import RunState
 from pages.components.intake import demo_dataset
@@ -15,7 +16,7 @@ from tests.pages.conftest import said
 
 def submit(manager, **values):
     dataset = demo_dataset()
-    plan = plan_with(FitPlan(), engine="svi", steps=200, draws=100, **values)
+    plan = plan_with(FitPlan(), engine="svi", **{"steps": 200, "draws": 100, **values})
     return manager.submit(RunRequest(dataset, guessed_roles(dataset), Choices(), plan, name="a run"))
 
 
@@ -109,3 +110,11 @@ def test_a_lost_run_in_the_address_is_said_and_the_form_shown(open_page):
     tab = open_page("model", run="feedfacecafe")
     assert not tab.exception
     assert tab.button(key="start")
+
+
+def test_a_run_that_has_ended_is_not_said_to_be_falling_still(open_page, installation):
+    run_id = submit(installation, steps=400)
+    ended = installation.wait(run_id, timeout=60)
+    words = said(open_page("model", run=run_id))
+    assert f"to {loss(ended.loss)}." in words
+    assert ended.verdict and ended.verdict[1:] not in words

@@ -32,6 +32,7 @@ from core.report import wording
         (wording.seconds(12_000), "3 h 20 min"),
         (wording.seconds(187_200), "2 d 4 h"),
         (wording.loss(2.93456), "2.935"),
+        (wording.loss(12.3), "12.300"),
         (wording.loss(math.nan), "not a number"),
         (wording.size(912_000_000), "912 MB"),
         (wording.size(1_440_000_000), "1.4 GB"),

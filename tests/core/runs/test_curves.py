@@ -47,26 +47,39 @@ def test_the_tail_is_the_last_tenth():
 
 def test_a_falling_loss_is_told_with_its_rate():
     losses = 1_000.0 - 0.0008 * np.arange(20_000) + 0.1 * noise(20_000)
-    verdict = convergence_verdict(losses)
-    assert verdict in {f"still falling: {rate} nats per 1,000 steps" for rate in ("0.79", "0.8", "0.81")}
+    verdict = convergence_verdict(losses, n_obs=1)
+    assert verdict in {f"still falling: {rate} nats per observation in 1,000 steps" for rate in ("0.79", "0.8", "0.81")}
 
 
 def test_a_rising_loss_is_told():
-    assert convergence_verdict(0.01 * np.arange(5_000.0) + noise(5_000)).startswith("rising: 10 nats")
+    assert convergence_verdict(0.01 * np.arange(5_000.0) + noise(5_000), n_obs=1).startswith("rising: 10 nats")
 
 
 def test_a_flat_noisy_loss_is_flat_from_where_it_settled():
     settled = np.where(np.arange(20_000) < 5_000, 100.0 - np.arange(20_000) / 50, 0.0)
-    verdict = convergence_verdict(settled + noise(20_000))
+    verdict = convergence_verdict(settled + noise(20_000), n_obs=1)
     since = int(verdict.removeprefix("flat within noise since step ").replace(",", ""))
     assert 5_000 <= since <= 7_000
 
 
 def test_pure_noise_is_rarely_called_falling():
     """Three standard errors on six degrees of freedom: about 2.4 % of flat runs are called falling or rising."""
-    called = [not convergence_verdict(noise(4_800, seed)).startswith("flat") for seed in range(100)]
+    called = [not convergence_verdict(noise(4_800, seed), n_obs=1).startswith("flat") for seed in range(100)]
     assert sum(called) <= 8
 
 
 def test_too_few_steps_give_no_verdict():
-    assert convergence_verdict(noise(100)) == ""
+    assert convergence_verdict(noise(100), n_obs=1) == ""
+
+
+def test_the_rate_of_a_falling_loss_is_told_per_observation_without_an_exponent():
+    losses = 1_000.0 - 0.08 * np.arange(5_000)
+    assert convergence_verdict(losses, n_obs=1_000_000) == (
+        "still falling: 0.00008 nats per observation in 1,000 steps"
+    )
+
+
+def test_the_smooth_line_of_a_few_iterations_is_their_losses():
+    losses = 1_000.0 * 0.3 ** np.arange(20)
+    curve = curve_of(losses, n_obs=1)
+    assert np.allclose(curve.smooth, losses)

@@ -17,6 +17,7 @@ from core.runs.checkpoints import Checkpoints
 from core.runs.manager import RunManager, get_manager
 from core.runs.requests import RunRequest
 from core.runs.snapshots import RunSnapshot, RunState
+from core.runs.work import last_loss
 from core.settings import Settings
 from tests.core.runs.conftest import PLAN, small_source
 from tests.core.runs.engine import Walk
@@ -85,6 +86,18 @@ def test_snapshots_show_losses_estimates_and_pinned_products(
     assert np.allclose(progress.whole.loss, losses)
     assert np.allclose(progress.tail.loss, losses[90:])
     assert progress.notes == {"x": 1.0}
+
+
+def test_list_and_run_tell_the_same_last_loss(manager: RunManager, request_for: RunRequest):
+    run_id = manager.submit(request_for)
+    told = finish(manager, run_id).loss
+    assert told == manager.runs()[0].loss
+    assert np.isclose(told, undisturbed(request_for, 100).mean() / (6 * 20))
+
+
+@pytest.mark.parametrize(("averaged", "loss"), [(1, 0.7), (100, 4.1)])
+def test_the_last_loss_is_that_of_the_last_step_unless_the_engine_is_noisy(averaged: int, loss: float):
+    assert last_loss(np.array([90.0, 26.0, 7.0, np.nan]), 10, averaged) == pytest.approx(loss)
 
 
 def test_opening_a_run_never_fits_again(manager: RunManager, walk: Walk, request_for: RunRequest, settings: Settings):
