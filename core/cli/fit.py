@@ -151,7 +151,8 @@ def _summary(posterior: Posterior, result: Fit, folder: Path) -> str:
     elasticity = wording.elasticity(float(market.mean[0]), float(market.lower[0]), float(market.upper[0]))
     timing = result.timing
     return (
-        f"Market elasticity {elasticity} ({posterior.mass:.0%} interval), {len(posterior.labels.products):,} products; "
+        f"Market elasticity {elasticity} ({wording.share(posterior.mass)} interval), "
+        f"{wording.plural(len(posterior.labels.products), 'product')}; "
         f"compiled in {wording.seconds(timing.compile_seconds)}, ran {wording.seconds(timing.run_seconds)}; "
         f"written to {folder}"
     )
