@@ -98,6 +98,7 @@ def displayed(rows: pd.DataFrame, mass: float) -> pd.DataFrame:
     interval = [f"[{lower:.2f}, {upper:.2f}]" for lower, upper in zip(rows["lower"], rows["upper"], strict=True)]
     verdicts = {key: verdict.label for key, verdict in VERDICTS.items()}
     kept = ["product", "category", "mean", "prob_elastic", "n_obs", "price_sd", "own_estimate", "shrinkage", "k_hat"]
+    kept += ["corrected_mean", "corrected_sd"]
     frame = rows[[name for name in kept if name in rows]].copy()
     frame.insert(3, "interval", interval)
     frame.insert(4, "verdict", rows["verdict"].map(verdicts))
@@ -122,6 +123,10 @@ def columns(mass: float) -> dict[str, object]:
         "price_sd": number("Price variation", format="%.3f", help="Sd of log price: 0.1 is about 10 %."),
         "own_estimate": number("Own data", format="%.2f", help="What the product's own rows alone would say."),
         "shrinkage": number("Shrinkage", format="%.0f %%", help="How far pooling moved it from there to its category."),
+        "corrected_mean": number(
+            "Corrected", format="%.2f", help="The estimate after weighing draws by the exact model; empty where k-hat is poor."
+        ),
+        "corrected_sd": number("Corrected sd", format="%.2f", help="The same for the standard deviation."),
         "k_hat": number("k-hat", format="%.2f", help="Below 0.7 the approximation of this product can be trusted."),
     }  # fmt: skip
 

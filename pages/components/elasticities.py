@@ -17,13 +17,12 @@ from core.report.figures import caterpillar, coverage_chart, forest, shrinkage_v
 from core.report.wording import elasticity, share
 from pages.components.against import TITLE as AGAINST
 from pages.components.against import against_another
-from pages.components.against import TITLE as AGAINST
-from pages.components.against import against_another
 from pages.components.elastable import product_picker
 from pages.components.errors import guard
+from pages.components.nutscheck import check_with_nuts
 from pages.components.pictures import show_chart, theme
 from pages.components.product import show_product
-from pages.components.services import market, posterior, table, truth_of_run
+from pages.components.services import market, posterior, table, truth_of_run, version
 
 FEW = 4
 
@@ -64,13 +63,16 @@ def show_pictures(found: Found) -> None:
         "Pooling": _pooling,
         "Does the model fit?": _checks,
         AGAINST: _against_another,
-        AGAINST: _against_another,
     }
     if found.truth is not None:
         views = {"Against the truth": _against_truth, **views}
-    chosen = st.segmented_control(
-        "Picture", list(views), default=next(iter(views)), required=True, key="picture", label_visibility="collapsed"
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        chosen = st.segmented_control(
+            "Picture", list(views), default=next(iter(views)), required=True, key="picture",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        st.space("stretch")
+        check_with_nuts(found.run_id, found.table)
     views.get(chosen, _categories)(found)
 
 
@@ -131,7 +133,7 @@ def _pooling(found: Found) -> None:
 
 
 def _checks(found: Found) -> None:
-    checks = _checked(found.run_id, found.posterior.mass, found.posterior)
+    checks = _checked(found.run_id, version(found.run_id), found.posterior.mass, found.posterior)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Could the model have made these data?**")
@@ -145,10 +147,6 @@ def _against_another(found: Found) -> None:
     against_another(found.run_id, found.posterior.mass)
 
 
-def _against_another(found: Found) -> None:
-    against_another(found.run_id, found.posterior.mass)
-
-
 @st.cache_resource(max_entries=FEW, show_spinner="Replicating the data from the model")
-def _checked(run_id: str, mass: float, _posterior: Posterior) -> PredictiveChecks:
+def _checked(run_id: str, version: tuple[int, int], mass: float, _posterior: Posterior) -> PredictiveChecks:
     return predictive_checks(_posterior, market(run_id).panel)

@@ -112,25 +112,28 @@ def still_there(run_id: str) -> bool:
 
 def posterior(run_id: str, mass: float) -> Posterior:
     """A run's posterior with intervals of `mass`. Raises UserError where the run is not there for who asks."""
-    run = snapshot(run_id)
-    return _posterior(run_id, run.steps_done, mass, viewer())
+    return _posterior(run_id, version(run_id), mass, viewer())
 
 
 def table(run_id: str, mass: float) -> pd.DataFrame:
     """A run's table of elasticities. Kept for all tabs: read it, never change it."""
+    return _table(run_id, version(run_id), mass, viewer())
+
+
+def version(run_id: str) -> tuple[int, int]:
+    """What tells a run's results apart: one that went further or was drawn again has another."""
     run = snapshot(run_id)
-    return _table(run_id, run.steps_done, mass, viewer())
+    return run.steps_done, run.plan.draws
 
 
 @st.cache_resource(max_entries=FEW, show_spinner="Summarising the draws")
-def _posterior(run_id: str, steps: int, mass: float, viewer: str | None) -> Posterior:
-    # `steps` is part of the key: a run that went further has another result.
+def _posterior(run_id: str, version: tuple[int, int], mass: float, viewer: str | None) -> Posterior:
     return at_mass(manager().result(run_id, viewer).posterior, mass)
 
 
 @st.cache_resource(max_entries=FEW, show_spinner=False)
-def _table(run_id: str, steps: int, mass: float, viewer: str | None) -> pd.DataFrame:
-    return elasticity_table(_posterior(run_id, steps, mass, viewer))
+def _table(run_id: str, version: tuple[int, int], mass: float, viewer: str | None) -> pd.DataFrame:
+    return elasticity_table(_posterior(run_id, version, mass, viewer))
 
 
 def truth_of_run(run_id: str, dataset: str, mass: float) -> Float[np.ndarray, "row"] | None:
