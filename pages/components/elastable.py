@@ -124,7 +124,7 @@ def columns(mass: float) -> dict[str, object]:
         "own_estimate": number("Own data", format="%.2f", help="What the product's own rows alone would say."),
         "shrinkage": number("Shrinkage", format="%.0f %%", help="How far pooling moved it from there to its category."),
         "corrected_mean": number(
-            "Corrected", format="%.2f", help="The estimate after weighing draws by the exact model; empty where k-hat is poor."
+            "Corrected", format="%.2f", help="After weighing draws by the exact model; empty where k-hat is poor."
         ),
         "corrected_sd": number("Corrected sd", format="%.2f", help="The same for the standard deviation."),
         "k_hat": number("k-hat", format="%.2f", help="Below 0.7 the approximation of this product can be trusted."),
