@@ -63,14 +63,16 @@ def short_names(first: str, second: str) -> tuple[str, str]:
 def displayed_pair(pair: Pair, most: int) -> pd.DataFrame:
     """The `most` largest differences as people read them: mean, sd and interval of both as text beside the product."""
     rows = pair.rows.head(most)
-    columns: dict[str, object] = {name: rows[name] for name in ("product", "category", "level")}
+    columns: dict[str, object] = {
+        name: rows[name] for name in ("product", "category", "level", "spread_in_sd", "sd_ratio")
+    }
     for fit in (pair.judged, pair.reference):
         mean, sd, lower, upper = (rows[f"{fit}: {part}"] for part in ("mean", "sd", "lower", "upper"))
         columns[f"{fit}: mean"], columns[f"{fit}: sd"] = mean, sd
         columns[f"{fit}: interval"] = [
             f"[{low:.2f}, {high:.2f}]" if np.isfinite(low) else MISSING for low, high in zip(lower, upper, strict=True)
         ]
-    return pd.DataFrame({**columns, "spread_in_sd": rows["spread_in_sd"], "sd_ratio": rows["sd_ratio"]})
+    return pd.DataFrame(columns)
 
 
 def _both(rows: pd.DataFrame) -> pd.DataFrame:

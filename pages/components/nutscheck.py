@@ -31,7 +31,7 @@ def check_with_nuts(run_id: str, table: pd.DataFrame) -> None:
 def _choose(run_id: str, products: pd.DataFrame) -> None:
     run, key = result(run_id), f"to-check-{run_id}"
     doing = "the structured engine" if run.fit.plan.engine == "nuts" else "NUTS, which is exact but slow"
-    st.markdown(f"Fits the market of a few products alone, once more as here and with {doing}, to compare.")
+    st.markdown(f"Fits the market of a few products alone, as here and with {doing}, to compare the two.")
     chosen = st.session_state.get(key, products_to_check(products))
     text = st.text_input("Find products", type="search", key=f"{key}-find", placeholder="part of a name")
     found = products["product"][products["product"].str.contains(text or "", case=False, regex=False)].head(FOUND)

@@ -8,8 +8,8 @@ from pages.components.elasticities import found_by, show_pictures, show_table
 from pages.components.empty import nothing_learned
 from pages.components.findings import limits, outcome_line, pick_mass, pick_run, top_line, usable_runs, waiting_for
 from pages.components.navigation import header
-from pages.components.nutscheck import check_progress, check_with_nuts
-from pages.components.services import result, snapshot, table
+from pages.components.nutscheck import check_progress
+from pages.components.services import result, snapshot
 from pages.components.session import workspace
 
 header("elasticities")
@@ -23,7 +23,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     run_id = pick_run(runs)
     mass = pick_mass(result(run_id).fit.plan.mass)
     st.space("stretch")
-    check_with_nuts(run_id, table(run_id, mass))
     with st.popover("Export", icon=":material/download:", type="primary"):
         run_downloads(run_id, "export")
 if run_id != workspace().run:
