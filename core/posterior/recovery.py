@@ -12,6 +12,10 @@ from core.posterior.posterior import Posterior
 from core.posterior.summaries import BLOCK_BYTES
 
 MASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+USUAL = (0.80, 0.97)
+"""Shares of truths inside 90 % intervals that a single market may show. Its products share one learned spread, so their
+intervals err together: docs/studies/calibration.md has the shares of many markets."""
+WIDTHS = {"narrow": "too narrow", "usual": "about as wide as they should be", "wide": "too wide"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,17 @@ def recovery(
         rmse=float(np.sqrt(np.mean(error[known] ** 2))) if known.any() else float("nan"),
         coverage={mass: float((centrality <= mass).mean()) if known.any() else float("nan") for mass in masses},
     )
+
+
+def width_verdict(found: Recovery) -> str:
+    """What the share of truths inside 90 % intervals says of their width, one of WIDTHS.
+
+    A share outside USUAL is held against them only where chance among so few members would not explain it.
+    """
+    share, members = found.coverage[0.9], int(np.isfinite(found.truth).sum())
+    if not np.isfinite(share) or abs(share - 0.9) <= 2 * np.sqrt(0.9 * 0.1 / members):
+        return WIDTHS["usual"]
+    return WIDTHS["narrow"] if share < USUAL[0] else WIDTHS["wide"] if share > USUAL[1] else WIDTHS["usual"]
 
 
 def level_draws(posterior: Posterior, level: str) -> Float[np.ndarray, "draw member"]:

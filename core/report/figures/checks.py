@@ -9,13 +9,18 @@ import pandas as pd
 import plotly.graph_objects as go
 from scipy.stats import norm
 
-from core.posterior.recovery import Recovery
+from core.posterior.recovery import Recovery, width_verdict
 from core.report.chart import Chart, blank, compact, dots, plain, sentence, thinned
 from core.report.palette import Theme, colour, faint
 from core.report.wording import plural, share
 
 Z_EDGE = 4.0
 Z_BINS = 32
+MEMBERS = {
+    "global": ("market", "markets"),
+    "category": ("category", "categories"),
+    "product": ("product", "products"),
+}
 
 
 def truth_scatter(table: pd.DataFrame, truth: np.ndarray, theme: Theme = "light") -> Chart:
@@ -68,8 +73,10 @@ def z_histogram(recovery: Recovery, theme: Theme = "light") -> Chart:
         go.Scatter(x=edges, y=norm.pdf(edges), mode="lines", name="calibrated", line={"color": colour("truth", theme)})
     )
     spread = float(np.std(z)) if len(z) else float("nan")
-    verdict = "too narrow" if spread > 1.1 else "too wide" if spread < 0.9 else "of the right width"
-    alt = f"z scores of {plural(len(z), 'member')} of level {recovery.level}: sd {spread:.2f}, intervals {verdict}."
+    alt = (
+        f"z scores of {plural(len(z), *MEMBERS[recovery.level])}: sd {spread:.2f}, where 1 is expected. Of the 90 %"
+        f" intervals {share(recovery.coverage[0.9])} hold the truth: {width_verdict(recovery)}."
+    )
     return Chart(figure, alt, pd.DataFrame({"z": middle, "density": density, "count": counts}))
 
 

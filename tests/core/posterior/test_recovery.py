@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from core.data.markets import panel_of_market
+from core.inference.engines import fit
+from core.inference.plan import FitPlan
 from core.posterior.densities import density, product_densities
-from core.posterior.posterior import posterior_from_draws
-from core.posterior.recovery import recovery
+from core.posterior.posterior import posterior_from_draws, posterior_of
+from core.posterior.recovery import Recovery, recovery, width_verdict
+from core.simulation import MarketPlan, simulate
 from tests.core.posterior.handmade import labels_of, market, panel_of
 
 
@@ -61,6 +65,33 @@ def test_a_truth_of_another_market_is_refused(calibrated):
 def test_the_global_truth_may_be_a_number(calibrated):
     posterior, _ = calibrated
     assert abs(recovery(posterior, "global", -2.0).z[0]) < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("products", "periods"), [(300, 52), (500, 104)])
+def test_the_default_market_is_a_usual_one(products, periods):
+    """Its seed was chosen for that; a share 3 points off would be unusual in itself for so many products."""
+    simulated = simulate(MarketPlan(products=products, periods=periods))
+    panel, labels = panel_of_market(simulated)
+    posterior = posterior_of(fit(FitPlan(), panel), panel, labels)
+    inside = recovery(posterior, "product", simulated.truth.elasticity_product).coverage[0.9]
+    assert inside == pytest.approx(0.9, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("members", "inside", "verdict"),
+    [
+        (500, 0.75, "too narrow"),
+        (500, 0.81, "about as wide as they should be"),
+        (500, 0.97, "about as wide as they should be"),
+        (500, 0.99, "too wide"),
+        (10, 1.0, "about as wide as they should be"),
+        (10, 0.5, "too narrow"),
+    ],
+)
+def test_a_single_market_may_miss_the_promise_by_what_is_usual(members, inside, verdict):
+    zeros = np.zeros(members)
+    assert width_verdict(Recovery("product", zeros, zeros, 0.0, {0.9: inside})) == verdict
 
 
 def test_the_density_of_normal_draws_is_the_normal_density():

@@ -192,7 +192,8 @@ def test_period_effects_are_per_cent_of_usual_units(parts):
 def test_z_scores_of_a_narrow_posterior_are_called_too_narrow(parts):
     posterior, _ = parts
     truth = posterior.levels["product"].mean + np.linspace(-1, 1, 12)
-    assert "too narrow" in z_histogram(recovery(posterior, "product", truth)).alt
+    words = z_histogram(recovery(posterior, "product", truth)).alt
+    assert words.startswith("z scores of 12 products: sd ") and words.endswith("too narrow.")
 
 
 def test_compared_runs_name_the_product_that_differs_most(table):
