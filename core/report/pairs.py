@@ -19,6 +19,7 @@ SAME_MEAN = 0.25
 """Distance of means, in sd, up to which two fits say the same: the tolerance the engines are held to."""
 SAME_WIDTH = 1.12
 """Ratio of interval widths up to which they are the same, either way."""
+ENGINE_NAMES = {"structured": "Structured", "svi": "SVI", "nuts": "NUTS"}
 TRUSTED = {"svi": 0, "structured": 1, "nuts": 2}
 
 
@@ -51,8 +52,11 @@ def pair_of(tables: Mapping[str, pd.DataFrame], plans: Mapping[str, FitPlan], un
     return Pair(judged, reference, rows, words)
 
 
-def short_names(first: str, second: str) -> tuple[str, str]:
-    """What tells two names of runs apart: the parts between dots that they do not share, or a number if nothing."""
+def short_names(first: str, second: str, engines: tuple[str, str]) -> tuple[str, str]:
+    """What tells two runs apart: their engines; else the parts between dots that their names do not share; else which
+    of them is at hand."""
+    if engines[0] != engines[1]:
+        return ENGINE_NAMES[engines[0]], ENGINE_NAMES[engines[1]]
     one, other = (name.split(" · ") for name in (first, second))
     kept = tuple(" · ".join(part for part in a if part not in b) for a, b in ((one, other), (other, one)))
     if all(kept) and kept[0] != kept[1]:

@@ -35,8 +35,9 @@ def against_another(run_id: str, mass: float) -> None:
         "Against", others, key=f"against-{run_id}", width=520,
         format_func=lambda name: f"{runs[name].name} · {when(runs[name].created)}",
     )  # fmt: skip
-    names = dict(zip((run_id, other), short_names(runs[run_id].name, runs[other].name), strict=True))
-    plans = {name: snapshot(which).plan for which, name in names.items()}
+    own_plan, other_plan = (snapshot(which).plan for which in (run_id, other))
+    own, its = short_names(runs[run_id].name, runs[other].name, (own_plan.engine, other_plan.engine))
+    names, plans = {run_id: own, other: its}, {own: own_plan, its: other_plan}
     unfinished = [name for which, name in names.items() if result(which).fit.outcome.ending not in SETTLED]
     pair = pair_of({name: table(which, mass) for which, name in names.items()}, plans, unfinished)
     left, right = st.columns([3, 2], gap="medium")

@@ -86,10 +86,11 @@ def test_the_table_for_reading_has_both_intervals_and_the_largest_difference_fir
 @pytest.mark.parametrize(
     ("first", "second", "short"),
     [
-        ("Shop · Structured · 20 products", "Shop · NUTS · 20 products", ("Structured", "NUTS")),
+        ("Shop · SVI, AutoNormal · 20 products", "Shop · SVI, Delta · 20 products", ("SVI, AutoNormal", "SVI, Delta")),
         ("mine", "mine · NUTS · 6 products", ("mine", "mine · NUTS · 6 products")),
         ("a run", "a run", ("a run (this run)", "a run (the other)")),
     ],
 )
 def test_short_names_keep_what_tells_runs_apart(first, second, short):
-    assert short_names(first, second) == short
+    assert short_names(first, second, ("svi", "svi")) == short
+    assert short_names(first, second, ("svi", "nuts")) == ("SVI", "NUTS")
