@@ -16,6 +16,7 @@ import numpy as np
 
 from core.environment import describe_environment
 from core.inference.engines import ENGINES, Engine
+from core.inference.failing import failed_fit, reason_of
 from core.inference.fit import Chunk, Draws, Ending, Estimates, Fit, Outcome, Timing, Watcher
 from core.inference.placement import site_of
 from core.inference.plan import FitPlan
@@ -34,7 +35,11 @@ RETRIES = 6
 def fit(plan: FitPlan, panel: Panel, watcher: Watcher, resume: Mapping[str, np.ndarray] | None = None) -> Fit:
     """Find the Gaussian posterior of `plan` on a host panel. Ends in an outcome, whatever goes wrong on the way."""
     with jax.enable_x64(True):
-        return _Run(plan, panel, watcher).run(resume)
+        run = _Run(plan, watcher)
+        try:
+            return run.run(panel, resume)
+        except Exception as error:
+            return run.failed(reason_of(error, "a structured fit"))
 
 
 def draw(fit: Fit, panel: Panel, n_draws: int, seed: int = 0) -> Draws:
@@ -52,14 +57,16 @@ def _solver(plan: FitPlan, panel: Panel) -> Solver:
 class _Run:
     """One fit under way."""
 
-    def __init__(self, plan: FitPlan, panel: Panel, watcher: Watcher):
+    def __init__(self, plan: FitPlan, watcher: Watcher):
         self.plan, self.watcher = plan, watcher
         self.began = perf_counter()
-        watcher.on_phase("compiling")
-        self.solver = _solver(plan, panel)
         self.losses: list[float] = []
+        self.good: State | None = None
+        """The last state that an iteration has reached."""
 
-    def run(self, resume: Mapping[str, np.ndarray] | None) -> Fit:
+    def run(self, panel: Panel, resume: Mapping[str, np.ndarray] | None) -> Fit:
+        self.watcher.on_phase("compiling")
+        self.solver = _solver(self.plan, panel)
         state = self._resumed(resume) if resume else self.solver.start()
         ending, state = self._iterate(state)
         if ending is Ending.DIVERGED:
@@ -71,6 +78,16 @@ class _Run:
             mixture = single(state)
             found = no_check(self.solver, mixture)
         return self._finish(mixture, ending, {**found, "warnings": warnings(self.solver, mixture)})
+
+    def failed(self, reason: str) -> Fit:
+        """What a fit that broke has to show: its last good state where there is one that can be drawn from."""
+        if self.good is not None:
+            try:
+                mixture = single(self.good)
+                return self._finish(mixture, Ending.FAILED, no_check(self.solver, mixture), reason)
+            except Exception as error:
+                reason_of(error, "keeping what a failed structured fit had reached")
+        return failed_fit(self.plan, reason, perf_counter() - self.began)
 
     def _resumed(self, arrays: Mapping[str, np.ndarray]) -> State:
         self.losses = np.asarray(arrays.get("losses", ())).tolist()
@@ -87,7 +104,7 @@ class _Run:
                 return Ending.DIVERGED, state
             if not self.losses:
                 self.watcher.on_phase("running")
-            state = after
+            state = self.good = after
             self.losses.append(-(state.bound + gaussian_volume(state)))
             self.watcher.on_chunk(self._chunk(state, perf_counter() - began))
             if state.converged(structured.tolerance):
@@ -139,7 +156,7 @@ class _Run:
             pinned_sd=np.sqrt(variance),
         )
 
-    def _finish(self, mixture: Mixture, ending: Ending, diagnostics: Mapping[str, Any]) -> Fit:
+    def _finish(self, mixture: Mixture, ending: Ending, diagnostics: Mapping[str, Any], reason: str = "") -> Fit:
         steps = mixture.components[0].state.iteration
         compiling = self.solver.kernels.compile_seconds
         usable = ending is not Ending.DIVERGED
@@ -147,7 +164,7 @@ class _Run:
             plan=self.plan,
             state={**arrays_of_mixture(self.solver, mixture), "losses": np.array(self.losses)},
             losses=np.array(self.losses),
-            outcome=Outcome(ending, ending.value.format(steps=steps, step=steps + 1), usable),
+            outcome=Outcome(ending, ending.value.format(steps=steps, step=steps + 1, reason=reason), usable),
             timing=Timing(compiling, perf_counter() - self.began - compiling, steps),
             environment=describe_environment(),
             diagnostics={**diagnostics, "bound": mixture.bound, "points": len(mixture.components)},

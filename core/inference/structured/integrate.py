@@ -45,32 +45,36 @@ MOST_CELLS = 100_000_000
 
 def integrate(solver: Solver, centre: State, should_stop: Callable[[], bool] = lambda: False) -> Mixture:
     """Points and grids around a converged state; itself where no scale is learned or the fit was told to stop."""
-    with small_algebra(solver.columns.size):
-        return _integrate(solver, centre, should_stop)
-
-
-def _integrate(solver: Solver, centre: State, should_stop: Callable[[], bool]) -> Mixture:
     learned = centre.scales.learned
+    alone = replace(single(centre), bound=centre.bound + gaussian_volume(centre))
     if not learned or should_stop():
-        return replace(single(centre), bound=centre.bound + gaussian_volume(centre))
+        return alone
+    with small_algebra(solver.columns.size):
+        return _around(solver, centre) or alone
+
+
+def _around(solver: Solver, centre: State) -> Mixture | None:
+    """The mixture of what points have a Gaussian; with the centre as the only one, no axes; None where not even it."""
+    learned = centre.scales.learned
     sd = dict(zip(learned, np.minimum(centre.information[: len(learned)] ** -0.5, WIDEST), strict=True))
     axes = [name for name in learned if name not in TOP_SCALES and sd[name] > SHARP]
     if (1 + max(2 * len(axes), len(LINE))) * solver.blocks.x.size > MOST_CELLS:
         axes = []
-    offsets, log_rule = _rule(len(axes))
-    states = _states(solver, centre, [(axes, offset * np.array([sd[a] for a in axes])) for offset in offsets])
     names = tuple(name for name in learned if name in TOP_SCALES)
     grid, log_cell = _grid(centre.scales, names, sd)
-    raw = [rule + _profile(solver, state, names, grid) for rule, state in zip(log_rule, states, strict=True)]
-    if len(states) > 1:
-        raw = [log + evidence_correction(solver, state) for log, state in zip(raw, states, strict=True)]
+    points = _points(solver, centre, {axis: sd[axis] for axis in axes}, names, grid)
+    if axes and len(points) < 2:
+        axes, points = [], _points(solver, centre, {}, names, grid)
+    if not points:
+        return None
+    raw = [log for _, log in points]
     total = logsumexp(np.concatenate(raw))
     volume = sum(np.log(sd[name]) for name in axes) + 0.5 * len(axes) * np.log(2 * np.pi) + log_cell
     done = {*axes, *names}
     rest = [i for i, name in enumerate(learned) if name not in done]
     rest += range(len(learned), centre.information.size)
     volume += 0.5 * float(np.sum(np.log(2 * np.pi / centre.information[rest])))
-    parts = tuple(Component(state, log - total) for state, log in zip(states, raw, strict=True))
+    parts = tuple(Component(state, log - total) for state, log in points)
     return Mixture(parts, names, grid, float(total + volume), sd)
 
 
@@ -92,8 +96,34 @@ def _rule(n_axes: int) -> tuple[list[np.ndarray], list[float]]:
     return points, [float(np.log(1 - RADIUS**-2)), *[float(outer)] * (2 * n_axes)]
 
 
-def _states(solver: Solver, centre: State, moves: list[tuple[list[str], np.ndarray]]) -> list[State]:
-    return [_at(solver, centre, axes, offset) if np.any(offset) else centre for axes, offset in moves]
+_Point = tuple[State, Float[np.ndarray, "grid"]]
+"""A state and the log weight of every grid value there, not yet normalised."""
+
+
+def _points(
+    solver: Solver, centre: State, axes: dict[str, float], names: tuple[str, ...], grid: np.ndarray
+) -> list[_Point]:
+    """The centre first, then the points along `axes` (sd by name) that have a Gaussian; the centre alone for no axes.
+
+    Far out a fixed point may not exist. Without it the mixture is coarser; the converged centre is not lost over it.
+    """
+    found = []
+    for offset, rule in zip(*_rule(len(axes)), strict=True):
+        try:
+            state = (
+                _at(solver, centre, list(axes), offset * np.array(list(axes.values()))) if np.any(offset) else centre
+            )
+            log = rule + _profile(solver, state, names, grid)
+            if axes:
+                log = log + evidence_correction(solver, state)
+        except np.linalg.LinAlgError:
+            log = np.full(1, np.nan)
+        if np.isfinite(log).any():
+            found.append((state, np.where(np.isfinite(log), log, -np.inf)))
+        elif not found:
+            # A rule without its middle is none.
+            break
+    return found
 
 
 def _at(solver: Solver, centre: State, axes: list[str], offset: np.ndarray) -> State:

@@ -207,6 +207,61 @@ def test_too_few_iterations_is_an_outcome_that_says_so(market: Panel):
     assert "2 steps" in fit.outcome.sentence
 
 
+def test_a_fit_that_breaks_ends_in_a_sentence_and_keeps_its_last_state(market: Panel):
+    chunks: list[Chunk] = []
+
+    def break_at_the_third(chunk: Chunk) -> None:
+        chunks.append(chunk)
+        if len(chunks) == 3:
+            raise OSError("the disk is gone")
+
+    fit = fitted(LEARNED, market, on_chunk=break_at_the_third)
+    assert fit.outcome.ending is Ending.FAILED and fit.outcome.usable
+    assert "the disk is gone" in fit.outcome.sentence
+    assert np.isfinite(ENGINES["structured"].draw(fit, market, 50, 0).elasticity_product).all()
+
+
+def test_a_fit_that_breaks_before_it_begins_is_unusable(market: Panel, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("core.inference.structured.engine._solver", broken)
+    fit = fitted(LEARNED, market)
+    assert fit.outcome.ending is Ending.FAILED and not fit.outcome.usable and not fit.state
+    assert "no room" in fit.outcome.sentence
+
+
+def test_a_converged_fit_outlives_every_point_around_it(market: Panel, learned: Fit, monkeypatch: pytest.MonkeyPatch):
+    iterate = Solver.iterate
+
+    def without_points(solver: Solver, state, learn: bool = True):
+        if not learn:
+            raise np.linalg.LinAlgError
+        return iterate(solver, state)
+
+    monkeypatch.setattr(Solver, "iterate", without_points)
+    fit = fitted(LEARNED, market)
+    assert fit.outcome.ending is Ending.CONVERGED and fit.diagnostics["points"] == 1
+    sd = learned.diagnostics["sd"]
+    assert np.abs((fit.diagnostics["mean"] - learned.diagnostics["mean"]) / sd).max() < 0.5
+
+
+def test_one_point_whose_numbers_leave_their_range_is_dropped(
+    market: Panel, learned: Fit, monkeypatch: pytest.MonkeyPatch
+):
+    reached = []
+
+    def correction(solver: Solver, state) -> float:
+        reached.append(state)
+        return np.nan if len(reached) == 2 else 0.0
+
+    monkeypatch.setattr("core.inference.structured.integrate.evidence_correction", correction)
+    fit = fitted(LEARNED, market)
+    assert fit.outcome.ending is Ending.CONVERGED
+    assert fit.diagnostics["points"] == learned.diagnostics["points"] - 1
+    assert np.isfinite(fit.diagnostics["bound"])
+
+
 def test_few_categories_are_warned_of(market: Panel, learned: Fit):
     assert any("4 categories" in sentence for sentence in learned.diagnostics["warnings"])
 
