@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from core.errors import Problem, UserError
 from core.inference import nuts
 from core.inference.engines import ENGINES
 from core.inference.fit import Draws, Fit, Watcher
@@ -52,13 +53,22 @@ def compare_with_nuts(
     if products is not None:
         panel = subset(panel, products)
         fit = ENGINES[fit.plan.engine].fit(fit.plan, panel, Watcher(), None)
+    _require(fit)
     exact = nuts.fit(replace(fit.plan, engine="nuts"), panel, watcher)
+    _require(exact)
     own = ENGINES[fit.plan.engine].draw(fit, panel, 4_000, fit.plan.seed)
     other = nuts.draw(exact, panel, nuts.count_draws(exact))
     chosen = tuple(sorted(products)) if products is not None else tuple(range(panel.n_products))
     level = ("global",) + ("category",) * panel.n_categories + ("product",) * panel.n_products
     number = (0, *range(panel.n_categories), *chosen)
     return Comparison(level, number, _side(own, fit.plan.mass), _side(other, fit.plan.mass), exact)
+
+
+def _require(fit: Fit) -> None:
+    """Raise UserError where a fit has nothing to compare."""
+    if not fit.outcome.usable:
+        told = f"{fit.plan.engine} has no draws to compare. {fit.outcome.sentence.rstrip('.')}"
+        raise UserError(Problem("nothing-to-compare", told, "Compare fewer products, or another fit."))
 
 
 def _side(draws: Draws, mass: float) -> Side:

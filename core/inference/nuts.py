@@ -8,7 +8,7 @@ Losses are potential energies: negative log joint densities in nats, one a step.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -19,8 +19,11 @@ from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import NUTS, init_to_value
 
 from core.environment import describe_environment
+from core.errors import Problem, UserError
 from core.inference.engines import ENGINES, Engine
+from core.inference.failing import failed_fit, reason_of
 from core.inference.fit import Chunk, Draws, Ending, Estimates, Fit, Outcome, Timing, Watcher
+from core.inference.moments import RunningMoments
 from core.inference.placement import site_of
 from core.inference.plan import FitPlan
 from core.inference.program import model_of
@@ -40,6 +43,7 @@ FEWEST_DRAWS = 20
 LARGEST_R_HAT = 1.05
 """r-hat of any elasticity above which chains are said not to agree."""
 ARRAY = "draws_"
+ELASTICITIES = (sites.GLOBAL, sites.CATEGORY, sites.PRODUCT)
 
 
 @dataclass
@@ -51,6 +55,8 @@ class _Progress:
     step: int = 0
     """Steps of the running chain, warm-up included."""
     divergent: int = 0
+    moments: RunningMoments = field(default_factory=RunningMoments)
+    """Of the elasticities over all draws kept, so that a chunk costs the same however many came before."""
 
 
 class _Sampler:
@@ -74,7 +80,11 @@ class _Sampler:
     def _structured_starts(self) -> Draws:
         structured = ENGINES["structured"]
         plan = replace(self.plan, engine="structured", placement="cpu")
-        return structured.draw(structured.fit(plan, self.host, Watcher(), None), self.host, START_DRAWS, self.plan.seed)
+        found = structured.fit(plan, self.host, Watcher(), None)
+        if not found.outcome.usable:
+            told = f"the structured engine, where chains start, gave no start: {found.outcome.sentence}"
+            raise UserError(Problem("start", told, "Simplify the model.", where="start"))
+        return structured.draw(found, self.host, START_DRAWS, self.plan.seed)
 
     def _kernel(self, chain: int) -> NUTS:
         decentred = self.plan.svi.parameterisation == "noncentred"
@@ -124,15 +134,28 @@ class _Sampler:
 
 
 def fit(plan: FitPlan, panel: Panel, watcher: Watcher, resume: Mapping[str, np.ndarray] | None = None) -> Fit:
-    """Sample `plan.nuts.chains` chains one after another on the first device of the placement."""
+    """Sample `plan.nuts.chains` chains one after another on the first device of the placement.
+
+    Ends in an outcome, whatever goes wrong on the way; the draws up to there are kept.
+    """
     began = perf_counter()
-    watcher.on_phase("compiling")
-    sampler = _Sampler(plan, panel)
-    progress = _resumed(sampler, resume) if resume else _Progress([{name: [] for name in sampler.names}])
-    watcher.on_phase("running")
     losses: list[np.ndarray] = []
-    ending = _sample(sampler, progress, watcher, losses)
-    return _finish(sampler, progress, ending, losses, perf_counter() - began)
+    sampler = progress = None
+    try:
+        watcher.on_phase("compiling")
+        sampler = _Sampler(plan, panel)
+        progress = _resumed(sampler, resume) if resume else _Progress([{name: [] for name in sampler.names}])
+        watcher.on_phase("running")
+        ending = _sample(sampler, progress, watcher, losses)
+        return _finish(sampler, progress, ending, losses, perf_counter() - began)
+    except Exception as error:
+        reason, seconds = reason_of(error, "a NUTS run"), perf_counter() - began
+        if sampler is not None and progress is not None:
+            try:
+                return _finish(sampler, progress, Ending.FAILED, losses, seconds, reason)
+            except Exception as another:
+                reason_of(another, "keeping what a failed NUTS run had drawn")
+        return failed_fit(plan, reason, seconds)
 
 
 def _sample(sampler: _Sampler, progress: _Progress, watcher: Watcher, losses: list[np.ndarray]) -> Ending:
@@ -156,9 +179,10 @@ def _sample(sampler: _Sampler, progress: _Progress, watcher: Watcher, losses: li
             length = int(np.clip(length * np.clip(WANTED_SECONDS / max(seconds, 1e-6), 0.5, 2.0), 1, BUFFER))
         if progress.chain + 1 == nuts.chains:
             return Ending.FINISHED
+        # The state moves first: a restart that breaks leaves progress that still belongs to the state.
+        sampler.restart(progress.chain + 1)
         progress.chain, progress.step = progress.chain + 1, 0
         progress.draws.append({name: [] for name in sampler.names})
-        sampler.restart(progress.chain)
 
 
 def _keep(progress: _Progress, found: dict[str, np.ndarray], skip: int) -> None:
@@ -166,20 +190,21 @@ def _keep(progress: _Progress, found: dict[str, np.ndarray], skip: int) -> None:
     for name, parts in progress.draws[-1].items():
         if skip < len(found[name]):
             parts.append(found[name][skip:])
+    progress.moments.add({name: found[name][skip:] for name in ELASTICITIES})
     progress.divergent += int(found["divergent"][skip:].sum())
 
 
 def _chunk(
     sampler: _Sampler, progress: _Progress, watcher: Watcher, first: int, found: dict[str, np.ndarray], seconds: float
 ) -> Chunk:
-    state, draws = sampler.state, _flat(progress)
+    state, moments = sampler.state, progress.moments
     notes = {
         "chain": float(progress.chain + 1),
         "step_size": float(state.adapt_state.step_size),
         "acceptance": float(state.mean_accept_prob),
         "divergent": float(progress.divergent),
     }
-    estimates = _estimates(draws, watcher.pinned) if _count(draws) > 1 else None
+    estimates = _estimates(moments, watcher.pinned) if moments.count > 1 else None
     losses = np.asarray(found["energy"], np.float64)
     return Chunk(first, losses, seconds, estimates, notes, lambda: _kept(sampler, progress))
 
@@ -191,12 +216,12 @@ def _kept(sampler: _Sampler, progress: _Progress) -> dict[str, np.ndarray]:
     return {**leaves, **{ARRAY + name: values for name, values in _flat(progress).items()}, "counts": counts}
 
 
-def _estimates(draws: dict[str, np.ndarray], pinned: tuple[int, ...]) -> Estimates:
-    market, category = draws[sites.GLOBAL], draws[sites.CATEGORY]
-    product = draws[sites.PRODUCT][:, list(pinned)]
+def _estimates(moments: RunningMoments, pinned: tuple[int, ...]) -> Estimates:
+    mean, sd = moments.mean(), moments.sd()
+    at = list(pinned)
     return Estimates(
-        float(market.mean()), float(market.std()), category.mean(axis=0), category.std(axis=0),
-        product.mean(axis=0), product.std(axis=0),
+        float(mean[sites.GLOBAL]), float(sd[sites.GLOBAL]), mean[sites.CATEGORY], sd[sites.CATEGORY],
+        mean[sites.PRODUCT][at], sd[sites.PRODUCT][at],
     )  # fmt: skip
 
 
@@ -208,20 +233,29 @@ def _resumed(sampler: _Sampler, arrays: Mapping[str, np.ndarray]) -> _Progress:
     edges = np.cumsum(lengths)[:-1]
     parts = {name: np.split(np.asarray(arrays[ARRAY + name]), edges) for name in sampler.names}
     draws = [{name: [parts[name][i]] if n else [] for name in sampler.names} for i, n in enumerate(lengths)]
-    return _Progress(draws, chain, step, divergent)
+    moments = RunningMoments()
+    moments.add({name: np.asarray(arrays[ARRAY + name]) for name in ELASTICITIES})
+    return _Progress(draws, chain, step, divergent, moments)
 
 
-def _finish(sampler: _Sampler, progress: _Progress, ending: Ending, losses: list[np.ndarray], seconds: float) -> Fit:
+def _finish(
+    sampler: _Sampler,
+    progress: _Progress,
+    ending: Ending,
+    losses: list[np.ndarray],
+    seconds: float,
+    reason: str = "",
+) -> Fit:
     draws, steps = _flat(progress), sum(len(part) for part in losses)
     diagnostics = {**_agreement(progress), "divergent": progress.divergent}
     if ending is Ending.FINISHED and diagnostics.get("largest_r_hat", 1.0) > LARGEST_R_HAT:
         ending = Ending.NOT_CONVERGED
-    usable = ending is not Ending.DIVERGED and _count(draws) >= FEWEST_DRAWS
+    usable = ending is not Ending.DIVERGED and len(draws[sites.GLOBAL]) >= FEWEST_DRAWS
     return Fit(
         plan=sampler.plan,
         state=_kept(sampler, progress),
         losses=np.concatenate(losses).astype(np.float64) if losses else np.zeros(0),
-        outcome=Outcome(ending, ending.value.format(steps=steps, step=steps), usable),
+        outcome=Outcome(ending, ending.value.format(steps=steps, step=steps, reason=reason), usable),
         timing=Timing(sampler.compile_seconds, seconds - sampler.compile_seconds, steps),
         environment=describe_environment(),
         diagnostics=diagnostics,
@@ -235,7 +269,7 @@ def _agreement(progress: _Progress) -> dict[str, Any]:
     if longest < 4:
         return {}
     found = {}
-    for name in (sites.GLOBAL, sites.CATEGORY, sites.PRODUCT):
+    for name in ELASTICITIES:
         chains = np.stack([np.concatenate(progress.draws[i][name]) for i in whole]).astype(np.float64)
         found[name] = split_gelman_rubin(chains), effective_sample_size(chains)
     return {
@@ -282,10 +316,6 @@ def _flat(progress: _Progress) -> dict[str, np.ndarray]:
     names = progress.draws[0]
     parts = {name: [part for chain in progress.draws for part in chain[name]] for name in names}
     return {name: np.concatenate(found) if found else np.zeros((0, 1)) for name, found in parts.items()}
-
-
-def _count(draws: dict[str, np.ndarray]) -> int:
-    return len(draws[sites.GLOBAL])
 
 
 ENGINES["nuts"] = Engine(fit, draw)

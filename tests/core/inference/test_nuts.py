@@ -65,6 +65,39 @@ def test_resumed_chains_are_the_whole_ones(panel: Panel):
             np.testing.assert_array_equal(resumed.state[name], values, err_msg=name)
 
 
+def test_a_run_that_breaks_ends_in_a_sentence_and_keeps_its_draws(panel: Panel):
+    chunks: list[Chunk] = []
+
+    def break_after_warm_up(chunk: Chunk) -> None:
+        chunks.append(chunk)
+        if sum(len(chunk.losses) for chunk in chunks) >= 50:
+            raise OSError("the disk is gone")
+
+    fit = sampled(panel, on_chunk=break_after_warm_up)
+    assert fit.outcome.ending is Ending.FAILED and fit.outcome.usable
+    assert "the disk is gone" in fit.outcome.sentence
+    assert len(fit.state["draws_elasticity_global"]) == 30
+
+
+def test_a_run_without_a_start_ends_in_the_start_s_own_sentence(panel: Panel, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("core.inference.structured.engine._solver", broken)
+    fit = sampled(panel)
+    assert fit.outcome.ending is Ending.FAILED and not fit.outcome.usable
+    assert "gave no start" in fit.outcome.sentence and "no room" in fit.outcome.sentence
+
+
+def test_live_estimates_are_the_moments_of_the_draws_so_far(panel: Panel):
+    chunks: list[Chunk] = []
+    fit = sampled(panel, on_chunk=chunks.append, pinned=(4, 1))
+    found, draws = chunks[-1].estimates, fit.state["draws_elasticity_product"].astype(np.float64)
+    assert found is not None
+    np.testing.assert_allclose(found.pinned_mean, draws[:, [4, 1]].mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(found.pinned_sd, draws[:, [4, 1]].std(axis=0), atol=1e-9)
+
+
 @pytest.mark.parametrize("likelihood", ["negbin"])
 def test_negative_binomial_without_periods_and_learned_scales_samples(likelihood: str):
     plan = replace(SHORT, model=ModelPlan(likelihood=likelihood), nuts=NutsPlan(warmup=20, samples=20, chains=1))
