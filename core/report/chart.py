@@ -17,6 +17,8 @@ MOST_POINTS = 20_000
 WEBGL_POINTS = 1_500
 """Marks from which WebGL draws a trace: browsers allow a page about 16 WebGL contexts, and a figure takes three."""
 LONGEST_NAME = 32
+TOP_WITH_LABEL = 62
+"""Pixels above a frame with a legend and, under it, the label of a vertical line."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,19 @@ def blank(theme: Theme, x: str, y: str, height: int = 380) -> go.Figure:
 def mark_unit_elastic(figure: go.Figure, theme: Theme, axis: str = "y") -> None:
     """A dotted line at -1, where a price change leaves revenue as it is."""
     style = {"line_color": colour("quiet", theme), "line_dash": "dot", "line_width": 1}
-    note = {"annotation_text": "−1: revenue unchanged", "annotation_font_color": colour("quiet", theme)}
+    words, shade = "−1: revenue unchanged", colour("quiet", theme)
     if axis == "y":
-        figure.add_hline(UNIT_ELASTIC, annotation_position="top left", **style, **note)
-    else:
-        figure.add_vline(UNIT_ELASTIC, annotation_position="top right", **style, **note)
+        figure.add_hline(
+            UNIT_ELASTIC, annotation_position="top left", annotation_text=words, annotation_font_color=shade, **style
+        )
+        return
+    figure.add_vline(UNIT_ELASTIC, **style)
+    # Above the frame, clear of the marks; the legend goes above it.
+    figure.add_annotation(
+        x=UNIT_ELASTIC, y=1.0, yref="paper", xanchor="right", yanchor="bottom", text=words, font={"color": shade},
+        showarrow=False,
+    )  # fmt: skip
+    figure.update_layout(margin_t=TOP_WITH_LABEL, legend={"yref": "container", "y": 1.0, "yanchor": "top"})
 
 
 def plain(name: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.data.encoding import ONE_CATEGORY
 from core.posterior.verdicts import VERDICTS
 from core.report.chart import Chart, blank, compact, dots, mark_unit_elastic, plain, sentence, thinned
 from core.report.palette import SYMBOLS, Theme, colour, faint
@@ -18,6 +19,9 @@ ELASTICITY = "elasticity, % units per % price"
 LEVEL_WORDS = {"global": "market", "category": "category"}
 MOST_CATEGORIES = 60
 """Categories of one forest: more cannot be read."""
+FOREST_EDGES = 116
+"""Pixels of a forest that are not rows."""
+HALF_ROW = 0.6
 MOST_BARS = 150
 """Products up to which every interval is drawn as a bar of its own; above, a band of typical intervals."""
 BAND_BINS = 200
@@ -28,16 +32,18 @@ MIDDLE = (0.01, 0.99)
 def forest(
     table: pd.DataFrame, mass: float = 0.9, theme: Theme = "light", truth: Mapping[str, float] | None = None
 ) -> Chart:
-    """The market and its categories with intervals, most elastic at the bottom.
+    """The market and its categories with intervals, most elastic at the bottom; of data without categories the market.
 
     `table` is an elasticity table; of more than 60 categories those with most rows are drawn. `truth` maps categories
     to known elasticities, and '' to the market's.
     """
     market = table[table["level"] == "global"]
     categories = table[table["level"] == "category"]
+    if categories["category"].tolist() == [ONE_CATEGORY]:
+        categories = categories.iloc[:0]
     drawn = categories.nlargest(MOST_CATEGORIES, "n_obs", keep="first").sort_values("mean", kind="stable")
     rows = pd.concat([drawn, market], ignore_index=True)
-    figure = blank(theme, ELASTICITY, "", height=90 + 26 * len(rows))
+    figure = blank(theme, ELASTICITY, "", height=FOREST_EDGES + 26 * len(rows))
     for level in ("category", "global"):
         part = rows[rows["level"] == level]
         figure.add_trace(_interval_trace(part, part.index, level, mass, theme))
@@ -50,8 +56,10 @@ def forest(
             )
         )  # fmt: skip
         rows = rows.assign(truth=known)
-    names = [plain(name) for name in rows["category"].where(rows["level"] == "category", "All products")]
-    figure.update_yaxes(tickvals=rows.index.tolist(), ticktext=names, showgrid=False)
+    names = [plain(name) for name in rows["category"].where(rows["level"] == "category", "Market")]
+    figure.update_yaxes(
+        tickvals=rows.index.tolist(), ticktext=names, showgrid=False, range=[-HALF_ROW, len(rows) - 1 + HALF_ROW]
+    )
     figure.update_layout(showlegend=bool(truth))
     mark_unit_elastic(figure, theme, axis="x")
     return Chart(figure, _forest_words(market, categories, len(drawn), mass), rows)
@@ -163,11 +171,16 @@ def _frame(known: pd.DataFrame) -> tuple[float, float]:
 
 def _forest_words(market: pd.DataFrame, categories: pd.DataFrame, drawn: int, mass: float) -> str:
     overall = market.iloc[0]
+    told = (
+        f"Elasticity of the market {elasticity(overall['mean'], overall['lower'], overall['upper'])}"
+        f" ({share(mass)} interval)."
+    )
+    if categories.empty:
+        return told
     means = categories["mean"].to_numpy()
     low, high = categories.iloc[int(np.argmin(means))], categories.iloc[int(np.argmax(means))]
     return sentence(
-        f"Elasticity of the market {elasticity(overall['mean'], overall['lower'], overall['upper'])}"
-        f" ({share(mass)} interval).",
+        told,
         f"{plural(len(categories), 'category', 'categories')}, from"
         f" {low['category']} {elasticity(low['mean'], low['lower'], low['upper'])}"
         f" to {high['category']} {elasticity(high['mean'], high['lower'], high['upper'])}.",

@@ -111,9 +111,23 @@ def test_the_forest_draws_market_and_categories_with_their_intervals(table):
     np.testing.assert_allclose(categories.x + categories.error_x.array, rows["upper"])
     np.testing.assert_allclose(categories.x - categories.error_x.arrayminus, rows["lower"])
     assert overall.x[0] == table.loc[0, "mean"]
-    assert list(chart.figure.layout.yaxis.ticktext) == [*rows["category"], "All products"]
+    assert list(chart.figure.layout.yaxis.ticktext) == [*rows["category"], "Market"]
     assert np.isnan(truth.x[:-1]).sum() == 2 and truth.x[-1] == -2.0
     assert "80 % interval" in categories.name
+
+
+def test_the_label_of_the_forest_stands_above_its_frame_and_under_the_legend(table):
+    layout = forest(table, truth={"": -2.0}).figure.layout
+    (label,) = layout.annotations
+    assert (label.y, label.yref, label.yanchor) == (1.0, "paper", "bottom")
+    assert (layout.legend.yref, layout.legend.y) == ("container", 1.0)
+
+
+def test_data_without_categories_are_one_row_of_a_forest(table):
+    alone = table.iloc[[0, 1]].assign(category=["", "all products"])
+    chart = forest(alone, truth={"": -2.0, "all products": -2.0})
+    assert list(chart.figure.layout.yaxis.ticktext) == ["Market"]
+    assert len(chart.data) == 1 and "categor" not in chart.alt
 
 
 def test_a_forest_of_many_categories_draws_those_with_most_rows(table):
@@ -124,6 +138,8 @@ def test_a_forest_of_many_categories_draws_those_with_most_rows(table):
     assert len(chart.figure.data[0].x) == 60
     assert chart.data["n_obs"].iloc[:-1].min() == 40
     assert "60 with most rows" in chart.alt
+    low, high = chart.figure.layout.yaxis.range
+    assert -1 < low < 0 and 60 < high < 61, "no empty band above the first row or below the last"
 
 
 def test_a_small_caterpillar_draws_every_interval(products):
