@@ -34,6 +34,8 @@ THINGS: dict[str, str] = {
 """Whose colour of the palette each variant wears: the article grey, our SVI blue, the structured engine green."""
 SYMBOLS = {"structured": "diamond", "structured-fixed": "diamond-tall", "nuts": "star", "svi-lowrank": "square"}
 BAR_HEIGHT = 30
+NUMBER_SHARE = 0.15
+"""Part of a chart's width that the number beside a bar takes."""
 
 
 def label_of(record: Record) -> str:
@@ -56,7 +58,7 @@ def speedup_bars(records: Sequence[Record], case: str, theme: Theme = "light") -
             go.Bar(
                 y=_rows_named(part), x=part["times faster"] - 1.0, base=1.0, orientation="h",
                 name=str(variant), marker_color=colour(THINGS[str(variant)], theme), showlegend=False,
-                text=part["times faster"].map(times_text), textposition="auto",
+                text=part["times faster"].map(times_text), textposition="outside", cliponaxis=False,
                 customdata=part[["of", "baseline", "times faster"]],
                 hovertemplate="%{y}<br>%{customdata[2]:.3g} times faster than %{customdata[1]}, %{customdata[0]}"
                 "<extra></extra>",
@@ -64,11 +66,17 @@ def speedup_bars(records: Sequence[Record], case: str, theme: Theme = "light") -
         )  # fmt: skip
     figure.add_vline(1.0, line_color=colour("quiet", theme), line_width=1)
     if len(data):
-        low, high = data["times faster"].min() / 1.5, data["times faster"].max() * 1.5
-        figure.update_xaxes(type="log", dtick=1, range=[math.log10(low), math.log10(high)])
+        figure.update_xaxes(type="log", dtick=1, range=_roomy(data["times faster"], 1.0))
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_layout(bargap=0.25)
     return Chart(figure, _speedup_words(found, baseline), data)
+
+
+def _roomy(values: pd.Series, base: float) -> list[float]:
+    """Ends of a log axis with room for a number beyond each bar: on hatching and grey it could not be read."""
+    low, high = math.log10(min(values.min(), base)), math.log10(max(values.max(), base))
+    room = 0.2 + NUMBER_SHARE * (high - low)
+    return [low - room, high + room]
 
 
 def _rows_named(part: pd.DataFrame) -> pd.Series:
@@ -245,11 +253,13 @@ def beside_published(records: Iterable[Record], theme: Theme = "light") -> Chart
             go.Bar(
                 y=_rows_named(part), x=part["ns per row and step"],
                 orientation="h", name=f"{variant}, {source}", text=part["ns per row and step"].map("{:.3g}".format),
+                textposition="outside", cliponaxis=False,
                 marker={"color": colour(THINGS[str(variant)], theme),
                         "pattern": {"shape": "/" if source == "published" else ""}},
             )
         )  # fmt: skip
-    figure.update_xaxes(type="log", dtick=1)
+    cost = data["ns per row and step"]
+    figure.update_xaxes(type="log", dtick=1, range=_roomy(cost, float(cost.min())))
     figure.update_yaxes(autorange="reversed", automargin=True)
     words = "Cost of one step per row: measured on this machine, and as the article published it for its own."
     return Chart(figure, words, data)

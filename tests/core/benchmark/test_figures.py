@@ -1,5 +1,6 @@
 """What is drawn of a report: which bars, which points, which lines, with what said in words."""
 
+import numpy as np
 import pytest
 
 from core.benchmark.cases import VARIANTS
@@ -38,6 +39,17 @@ def test_a_bar_stands_for_each_record_with_a_baseline(theme):
     assert chart.figure.layout.xaxis.type == "log"
     assert "article" in chart.figure.layout.xaxis.title.text
     assert "panel · RenyiELBO x 4 · cpu, 22 x" in chart.alt
+
+
+def test_numbers_stand_outside_their_bars_with_room_inside_the_frame():
+    for chart, column in (
+        (speedup_bars(STEP, "step"), "times faster"),
+        (beside_published(STEP), "ns per row and step"),
+    ):
+        assert {trace.textposition for trace in chart.figure.data} == {"outside"}
+        low, high = chart.figure.layout.xaxis.range
+        ends = np.log10(chart.data[column].agg(["min", "max"]))
+        assert ends["min"] - low >= 0.2 and high - ends["max"] >= 0.2
 
 
 def test_a_report_without_a_baseline_says_so():
