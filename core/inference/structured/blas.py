@@ -12,23 +12,45 @@ from typing import Any
 
 from scipy.linalg import lapack
 
+from core.model.tracing import BLAS_LOCK
+
 NAMES = ("scipy_openblas_{}_num_threads", "scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads")
 """How builds of OpenBLAS spell the two functions; other libraries have neither and are left alone."""
 THREADS_FROM = 400
 """Size of matrices from which on threads are worth their waiting."""
 
 
+class _Nesting:
+    """How many ask for one thread right now, in any thread of this process, and what to go back to."""
+
+    def __init__(self) -> None:
+        self.inside = 0
+        self.before: list[tuple[Any, int]] = []
+
+
+_NESTING = _Nesting()
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread inside, as many as before outside, for NumPy's and SciPy's OpenBLAS where they have one."""
-    before = [(put, get()) for get, put in _functions()]
-    for put, _ in before:
-        put(1)
+    """One thread inside, as many as before outside, for NumPy's and SciPy's OpenBLAS where they have one.
+
+    The number belongs to the process: the first of overlapping callers sets it, the last puts it back.
+    """
+    with BLAS_LOCK:
+        if not _NESTING.inside:
+            _NESTING.before = [(put, get()) for get, put in _functions()]
+            for put, _ in _NESTING.before:
+                put(1)
+        _NESTING.inside += 1
     try:
         yield
     finally:
-        for put, count in before:
-            put(count)
+        with BLAS_LOCK:
+            _NESTING.inside -= 1
+            if not _NESTING.inside:
+                for put, count in _NESTING.before:
+                    put(count)
 
 
 def small_algebra(size: int) -> AbstractContextManager[None]:

@@ -71,3 +71,14 @@ def test_threads_are_put_back():
     with one_thread():
         assert all(get() == 1 for get, _ in _functions())
     assert [get() for get, _ in _functions()] == before
+
+
+def test_threads_are_put_back_when_the_last_of_overlapping_fits_ends():
+    before = [get() for get, _ in _functions()]
+    first, second = one_thread(), one_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert all(get() == 1 for get, _ in _functions())
+    second.__exit__(None, None, None)
+    assert [get() for get, _ in _functions()] == before
