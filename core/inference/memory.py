@@ -65,11 +65,16 @@ def estimate_memory(plan: FitPlan, panel: Panel) -> MemoryEstimate:
     unknowns = sum(unknowns_by_site(panel, plan.model).values())
     batches = count_batches(panel.n_products, plan.svi.batch_products) if plan.engine == "svi" else 1
     data = panel.nbytes + WORK_PANELS * panel.n_rows * panel.n_slots * FLOAT // batches
-    draws = plan.draws * unknowns * FLOAT
+    draws = _draws_held(plan) * unknowns * FLOAT
     if plan.engine != "svi":
         return MemoryEstimate(data, 4 * unknowns * FLOAT, _shared_block(panel, plan.model), draws)
     parameters = guide_parameters(plan.svi.guide, unknowns, plan.svi.rank) * FLOAT
     return MemoryEstimate(data, parameters, OPTIMISER_COPIES * parameters, draws)
+
+
+def _draws_held(plan: FitPlan) -> int:
+    """Draws in memory at once. NUTS keeps every sample of every chain, beside those chosen for the posterior."""
+    return plan.draws + (plan.nuts.chains * plan.nuts.samples if plan.engine == "nuts" else 0)
 
 
 def guide_parameters(guide: str, unknowns: int, rank: int) -> int:
@@ -131,6 +136,8 @@ def _way_out(plan: FitPlan, panel: Panel, estimate: MemoryEstimate, allowed: int
             "or the structured engine, which keeps the correlations that matter."
         )
     if estimate.draws > estimate.total // 2:
+        if plan.engine == "nuts":
+            return f"Sample fewer chains or draws than {plan.nuts.chains} x {plan.nuts.samples:,}, or fewer products."
         fewer = max(100, (allowed - (estimate.total - estimate.draws)) // (FLOAT * unknowns))
         return f"Keep {min(fewer, plan.draws):,} draws instead of {plan.draws:,}."
     return "Fit fewer products or periods, or use a machine with more memory."

@@ -7,7 +7,7 @@ import pytest
 from core.errors import UserError
 from core.inference.guides import GUIDES
 from core.inference.memory import estimate_memory, guide_parameters, refuse_if_too_big, unknowns_by_site
-from core.inference.plan import FitPlan, SviPlan
+from core.inference.plan import FitPlan, NutsPlan, SviPlan
 from core.inference.program import build_program
 from core.inference.starts import first_start
 from tests.core.panels import market_panel
@@ -48,3 +48,13 @@ def test_data_are_counted_with_what_a_step_writes():
     panel = market_panel(products=200, periods=104)
     cells = panel.n_rows * panel.n_slots
     assert 5 * 4 * cells < estimate_memory(plan_with_guide("AutoNormal"), panel).data < 8 * 4 * cells
+
+
+def test_nuts_is_counted_with_every_sample_of_every_chain_and_told_to_draw_fewer():
+    panel = market_panel(products=12, periods=9)
+    plan = FitPlan(engine="nuts", draws=100, nuts=NutsPlan(samples=5_000, chains=4))
+    unknowns = sum(unknowns_by_site(panel, plan.model).values())
+    estimate = estimate_memory(plan, panel)
+    assert estimate.draws == (4 * 5_000 + 100) * unknowns * 4
+    with pytest.raises(UserError, match="fewer chains or draws than 4 x 5,000"):
+        refuse_if_too_big(plan, panel, free_bytes=estimate.total)
