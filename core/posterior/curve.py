@@ -16,6 +16,9 @@ POINTS = 60
 MARGIN = 0.1
 """The curve is drawn this much, on the log scale, past the lowest and highest price seen."""
 
+MOST_AT_ONCE = 2_000_000
+"""Draws x cells worked on at once, which take 8 bytes each a few times over."""
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -98,23 +101,29 @@ def _series_weights(
     posterior: Posterior, panel: Panel, cells: _ProductCells, product: int, series: np.ndarray, n_series: int
 ) -> Float[np.ndarray, "draw series"]:
     """Each draw's sum over a series' cells of exp(time and covariate effects), per cell of the product."""
-    effect = _effect_draws(posterior, panel, cells, int(posterior.category_of_product[product]))
     member = (series[:, None] == np.arange(n_series)).astype(np.float64)
-    return np.exp(effect) @ member / len(series)
+    category = int(posterior.category_of_product[product])
+    each = max(1, MOST_AT_ONCE // len(series))
+    parts = [
+        np.exp(_effect_draws(posterior, panel, cells, category, slice(first, first + each))) @ member
+        for first in range(0, posterior.n_draws, each)
+    ]
+    return np.concatenate(parts) / len(series)
 
 
 def _effect_draws(
-    posterior: Posterior, panel: Panel, cells: _ProductCells, category: int
+    posterior: Posterior, panel: Panel, cells: _ProductCells, category: int, some: slice
 ) -> Float[np.ndarray, "draw cell"]:
+    """Time and covariate effects of each cell in `some` of the draws."""
     draws = posterior.draws
-    total = np.zeros((posterior.n_draws, len(cells.slot)))
+    total = np.zeros((len(draws.elasticity_global[some]), len(cells.slot)))
     time = draws.others.get(TIME)
     if time is not None and time.size and panel.n_periods > 0:
-        of_category = time[:, category] if time.ndim == 3 else time
+        of_category = time[some, category] if time.ndim == 3 else time[some]
         total += of_category[:, cells.period]
     slope = draws.others.get(COVARIATE_CATEGORY)
     if slope is not None and slope.size:
-        total += slope[:, category] @ np.asarray(panel.covariates)[:, cells.slot_row, cells.slot]
+        total += slope[some, category] @ np.asarray(panel.covariates)[:, cells.slot_row, cells.slot]
     return total
 
 

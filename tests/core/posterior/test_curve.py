@@ -64,6 +64,15 @@ def test_a_wider_mass_gives_a_wider_band():
     assert (wide.lower < narrow.lower).all() and (wide.upper > narrow.upper).all()
 
 
+def test_the_curve_does_not_depend_on_how_many_draws_are_worked_on_at_once(monkeypatch: pytest.MonkeyPatch):
+    panel, labels, draws = market(stores=2)
+    posterior = posterior_from_draws(draws, panel, labels)
+    whole = demand_curve(posterior, panel, 1)
+    monkeypatch.setattr("core.posterior.curve.MOST_AT_ONCE", 500)
+    pieces = demand_curve(posterior, panel, 1)
+    np.testing.assert_allclose(pieces.upper, whole.upper, rtol=1e-12)
+
+
 def test_a_product_is_found_by_its_name_only():
     _, labels, _ = market()
     assert product_code(labels, "00003") == 3
