@@ -1,6 +1,7 @@
 """What is written is read back equal, and nothing but our own values can be read."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -68,3 +69,44 @@ def test_only_our_own_dataclasses_are_made(address: str):
 def test_a_value_that_cannot_be_kept_is_named():
     with pytest.raises(TypeError, match="a complex cannot be kept"):
         to_text(1j)
+
+
+def damaged(content: bytes, seed: int) -> bytes:
+    """The bytes with a few changed, or the end lost."""
+    random = np.random.default_rng(seed)
+    changed = bytearray(content)
+    for at in random.integers(0, len(content), 3):
+        changed[at] = int(random.integers(256))
+    return bytes(changed[: int(random.integers(1, len(content)))] if seed % 4 == 0 else changed)
+
+
+def test_bytes_damaged_anywhere_are_read_or_are_a_user_error():
+    content = to_bytes({"frame": pd.DataFrame({"a": [1.0, 2.0]}), "x": np.arange(5.0), "e": Ending.CONVERGED})
+    refused = 0
+    for seed in range(300):
+        try:
+            from_bytes(damaged(content, seed))
+        except UserError:
+            refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", '{"tuple": 1}', "[" * 100_000, '{"objects": [1], "shape": [99]}', '{"enum": 3}']
+)
+def test_damaged_text_is_a_user_error(text: str):
+    with pytest.raises(UserError, match="cannot be read"):
+        from_text(text)
+
+
+def test_what_is_not_of_the_packages_of_values_is_not_even_imported(monkeypatch: pytest.MonkeyPatch):
+    outline = json.dumps({"class": "tests.core.runs.test_values:Kept", "fields": {"x": 1}})
+    with pytest.raises(UserError, match="cannot be read"):
+        from_text(outline)
+    monkeypatch.setattr("core.runs.values.OWN", ["core.", "tests."])
+    assert from_text(outline) == Kept(1)
+
+
+@dataclass(frozen=True)
+class Kept:
+    x: int
