@@ -24,8 +24,8 @@ EVERY = "1s"
 FIELDS = ("ours", "products", "periods", "seconds")
 NAMES = {"article": "The article's recipe", "ours": "Isoelastic"}
 EXPLAINED = (
-    "Both fit the same simulated market at the same moment, each on its half of the cores, compilation included. The "
-    "line is the error of ten products that both watch."
+    "Both fit the same simulated market at the same moment, each on its half of the cores. A lane's clock starts "
+    "when it has compiled. The line is the error of ten products that both watch."
 )
 
 
@@ -118,7 +118,7 @@ def _chart(frame: pd.DataFrame, options: RaceOptions) -> alt.Chart:
         alt.Chart(frame)
         .mark_line(point=True, strokeWidth=2.5)
         .encode(
-            alt.X("seconds:Q", title="seconds, compilation included", scale=alt.Scale(domain=[0, longest])),
+            alt.X("seconds:Q", title="seconds since it had compiled", scale=alt.Scale(domain=[0, longest])),
             alt.Y("error:Q", title="error of ten watched products", scale=alt.Scale(type="log", nice=True)),
             alt.Color("who:N", title=None, scale=alt.Scale(domain=list(NAMES.values()), range=shades),
                       legend=alt.Legend(orient="top")),

@@ -96,6 +96,7 @@ def test_the_race_explains_itself_before_it_starts(page):
     page.run()
     assert not page.exception
     assert "half of the cores" in _words(page)
+    assert "clock starts when it has compiled" in _words(page)
     assert not page.button(key="race").disabled
 
 

@@ -87,6 +87,15 @@ def test_a_lane_reports_how_wrong_it_still_is_until_it_is_done(tmp_path, lane):
 
 
 @pytest.mark.slow
+def test_the_articles_lane_has_compiled_before_its_clock_starts(tmp_path):
+    """The first line after it is a quarter of a second old, where compiling takes seconds."""
+    run_lane(RaceOptions(ours="panel", products=40, periods=20, seconds=1.0), tmp_path, "article")
+    lines = lines_of(tmp_path, "article")
+    assert lines[1].steps > 1
+    assert sum(line.steps > 1 for line in lines) >= 3, "a second holds several lines: none of it went into compiling"
+
+
+@pytest.mark.slow
 def test_the_structured_lane_ends_nearer_the_truth_than_it_began(tmp_path):
     run_lane(RaceOptions(products=60, periods=30, seconds=60.0), tmp_path, "ours")
     lines = lines_of(tmp_path, "ours")
