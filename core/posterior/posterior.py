@@ -12,7 +12,7 @@ from core.inference.engines import draw
 from core.inference.fit import Draws, Fit
 from core.panel import Panel, PanelLabels
 from core.posterior.own import OwnEstimates, own_estimates, shrinkage
-from core.posterior.summaries import LevelSummary, summarise
+from core.posterior.summaries import LevelSummary, share_positive, summarise
 from core.posterior.verdicts import price_varies, verdict_names
 
 LEVELS = ("global", "category", "product")
@@ -49,7 +49,12 @@ class Posterior:
     def verdicts(self, level: str) -> np.ndarray:
         """Names of verdicts (text) for every member of `level`."""
         varies = price_varies(self.labels.price_sd) if level == "product" else None
-        return verdict_names(self.levels[level].prob_elastic, varies)
+        draws = {
+            "global": self.draws.elasticity_global[:, None],
+            "category": self.draws.elasticity_category,
+            "product": self.draws.elasticity_product,
+        }[level]
+        return verdict_names(self.levels[level].prob_elastic, varies, prob_positive=share_positive(draws))
 
 
 def posterior_of(fit: Fit, panel: Panel, labels: PanelLabels, seed: int = 0) -> Posterior:

@@ -50,6 +50,14 @@ def summarise(draws: Float[np.ndarray, "draw member"], mass: float, block_bytes:
     return LevelSummary(*found)
 
 
+def share_positive(draws: Float[np.ndarray, "draw member"], block_bytes: int = BLOCK_BYTES) -> np.ndarray:
+    """Share of draws above 0 for each member (float64): the probability that units rise with price."""
+    columns = max(1, block_bytes // max(1, draws.shape[0]))
+    starts = range(0, draws.shape[1], columns)
+    parts = [(draws[:, start : start + columns] > 0).mean(axis=0) for start in starts]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
 def _summarise_block(draws: Float[np.ndarray, "draw member"], mass: float) -> Float[np.ndarray, "6 member"]:
     by_member = np.array(draws.T, order="C")
     mean = by_member.mean(axis=1, dtype=np.float64)

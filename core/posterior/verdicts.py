@@ -36,6 +36,12 @@ VERDICTS: dict[str, Verdict] = {
             "Units react less than proportionally to price: a higher price brings more revenue.",
         ),
         Verdict(
+            "rises",
+            "Rises with price",
+            "Units were higher at higher prices, which a price alone hardly brings about: check for other causes, such "
+            "as prices raised when demand was expected, before acting on it.",
+        ),
+        Verdict(
             "uncertain",
             "Uncertain",
             "The data do not tell whether units react more or less than proportionally to price.",
@@ -58,12 +64,16 @@ def verdict_names(
     prob_elastic: Float[np.ndarray, "member"],
     varies: Bool[np.ndarray, "member"] | None = None,
     certainty: float = CERTAINTY,
+    prob_positive: Float[np.ndarray, "member"] | None = None,
 ) -> np.ndarray:
     """Names of verdicts (text, one per member): elastic from a probability of `certainty`, inelastic up to one minus
-    that, uncertain between, and 'no variation' wherever `varies` is False."""
+    that, rises where an elasticity above 0 has that probability, uncertain between, and 'no variation' wherever
+    `varies` is False."""
     named = np.full(len(prob_elastic), "uncertain", dtype=object)
     named[prob_elastic >= certainty] = "elastic"
     named[1 - prob_elastic >= certainty] = "inelastic"
+    if prob_positive is not None:
+        named[prob_positive >= certainty] = "rises"
     if varies is not None:
         named[~varies] = "no variation"
     return named

@@ -24,7 +24,7 @@ def what_would_settle(products: pd.DataFrame, product: str) -> str:
     if not len(found):
         raise KeyError(f"there is no product {product!r}")
     row = found.iloc[0]
-    if row[VERDICT_COLUMN] in ("elastic", "inelastic"):
+    if row[VERDICT_COLUMN] in ("elastic", "inelastic", "rises"):
         return ""
     if abs(row["mean"] + 1) < CLOSE:
         return "So close to −1 that revenue hardly depends on this price: more data would change little."

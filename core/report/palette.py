@@ -23,6 +23,7 @@ class Shade:
 COLOURS: dict[str, Shade] = {
     "elastic": Shade("#0072B2", "#56B4E9"),
     "inelastic": Shade("#D55E00", "#F08A4B"),
+    "rises": Shade("#7D3C98", "#C39BD3"),
     "uncertain": Shade("#7A7A7A", "#B0B0B0"),
     "no variation": Shade("#8C7400", "#F0E442"),
     "global": Shade("#17212B", "#E7ECF1"),
@@ -37,6 +38,7 @@ COLOURS: dict[str, Shade] = {
 SYMBOLS: dict[str, str] = {
     "elastic": "circle",
     "inelastic": "diamond",
+    "rises": "triangle-up",
     "uncertain": "circle-open",
     "no variation": "x-thin-open",
 }

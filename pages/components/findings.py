@@ -59,6 +59,8 @@ def top_line(posterior: Posterior, table: pd.DataFrame) -> None:
         st.metric("Products", f"{posterior.n_products:,}", border=True, height="stretch")
         for name, verdict in VERDICTS.items():
             number = int(products.get(name, 0))
+            if name == "rises" and not number:
+                continue
             st.metric(
                 verdict.label, f"{number:,}", share(number / everything), delta_color="off", delta_arrow="off",
                 border=True, height="stretch", help=f"{verdict.sentence} Given from {CERTAINTY:.0%} probability on.",
@@ -71,8 +73,8 @@ def outcome_line(run: RunSnapshot, fit: Fit) -> None:
         st.caption(f":material/warning: {escaped(sentence)}")
     if run.plan.engine == "svi" and run.plan.svi.guide in MEAN_FIELD:
         st.caption(
-            ":material/warning: A mean-field guide: means are good, intervals are too narrow. "
-            "The structured engine's intervals mean what they say."
+            ":material/info: In general a mean-field guide, as this one, gives good means and intervals that are too "
+            "narrow; the structured engine has no such limit."
         )
     if run.state.value != "finished":
         st.caption(f":material/info: {escaped(run.outcome)}")

@@ -66,7 +66,7 @@ def forest(
 
 
 def caterpillar(products: pd.DataFrame, mass: float = 0.9, theme: Theme = "light") -> Chart:
-    """All products, sorted by elasticity and coloured by verdict; WebGL, four legend entries whatever the size.
+    """All products, sorted by elasticity and coloured by verdict in WebGL, with a legend entry for each verdict.
 
     `products` is a product table. Up to 150 products carry their own interval; above, a band shows the typical
     interval of neighbours in rank and each product's own stands in its hover text. At most 20,000 points are drawn.

@@ -63,4 +63,15 @@ def test_verdicts_follow_the_probability_of_being_elastic():
     varies = np.array([True] * 6 + [False])
     wanted = ["elastic", "elastic", "uncertain", "uncertain", "inelastic", "inelastic", "no variation"]
     assert verdict_names(probability, varies).tolist() == wanted
+    positive = np.array([0.0, 0.0, 0.0, 0.5, 0.89, 0.9, 0.0])
+    wanted[5] = "rises"
+    assert verdict_names(probability, varies, prob_positive=positive).tolist() == wanted
     assert set(wanted) == set(VERDICTS)
+
+
+def test_a_product_that_sells_more_at_higher_prices_is_not_called_inelastic():
+    panel, labels, draws = market()
+    draws.elasticity_product[:, 0] = np.abs(draws.elasticity_product[:, 0])
+    found = posterior_from_draws(draws, panel, labels)
+    assert found.verdicts("product")[0] == "rises"
+    assert "check for other causes" in VERDICTS["rises"].sentence

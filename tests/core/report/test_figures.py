@@ -57,7 +57,8 @@ def many():
     random = np.random.default_rng(0)
     size = 12_000
     mean = random.normal(-1.5, 0.8, size)
-    verdict = np.select([mean < -1.5, mean > -0.6, mean > -0.7], ["elastic", "inelastic", "no variation"], "uncertain")
+    names = ["elastic", "rises", "inelastic", "no variation"]
+    verdict = np.select([mean < -1.5, mean > 0.3, mean > -0.6, mean > -0.7], names, "uncertain")
     return pd.DataFrame(
         {
             "level": "product", "category": "c", "product": [f"00{code:010d} 500 g" for code in range(size)],
@@ -155,7 +156,7 @@ def test_a_caterpillar_of_12000_products_is_readable_and_bounded(many):
     dots = [trace for trace in chart.figure.data if trace.type == "scattergl"]
     assert sum(len(trace.x) for trace in dots) == 12_000
     assert {trace.marker.color for trace in dots} == {COLOURS[name].light for name in SYMBOLS}
-    assert sum(trace.showlegend is not False for trace in chart.figure.data) == 5
+    assert sum(trace.showlegend is not False for trace in chart.figure.data) == 6
     assert "12,000 products" in chart.alt
     assert chart.figure.data[1].fill == "tonexty" and len(chart.figure.data[1].x) == 200
 

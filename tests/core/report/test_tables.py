@@ -80,4 +80,4 @@ def test_what_an_engine_reports_never_replaces_a_summary_of_the_draws():
     table = elasticity_table(odd)
     assert table.loc[0, "mean"] == odd.levels["global"].mean[0]
     assert table["mean"].tolist()[4:] == odd.levels["product"].mean.tolist()
-    assert set(table["verdict"]) <= {"elastic", "inelastic", "uncertain", "no variation"}
+    assert set(table["verdict"]) <= {"elastic", "inelastic", "rises", "uncertain", "no variation"}
