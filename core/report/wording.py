@@ -69,7 +69,7 @@ def loss(value: float) -> str:
 def size(value: float) -> str:
     """Bytes in the unit that suits: '912 MB', '1.4 GB'."""
     for unit in ("B", "kB", "MB", "GB"):
-        if abs(value) < 1_000:
+        if abs(value) < 999.5:  # what would be rounded to 1000 is 1 of the next unit
             return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
         value /= 1_000
     return f"{value:,.1f} TB"

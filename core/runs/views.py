@@ -76,12 +76,22 @@ def summary_of(row: RunRow, position: int = 0) -> RunSummary:
 
 
 def plan_line(plan: FitPlan) -> str:
-    """A plan in one line, as in 'svi, AutoNormal, 2,000 steps; negbin, category time effects; cpu'."""
+    """A plan in one line, as in 'SVI, AutoNormal, 2,000 steps; negative binomial; time effects by category; CPU'."""
     how = {
-        "svi": f"svi, {plan.svi.guide}, {plan.svi.loss}, {plan.svi.steps:,} steps",
-        "nuts": f"nuts, {plan.nuts.chains} chains of {plan.nuts.samples:,}",
+        "svi": f"SVI, {plan.svi.guide}, {plan.svi.loss}, {plan.svi.steps:,} steps",
+        "nuts": f"NUTS, {plan.nuts.chains} chains of {plan.nuts.samples:,}",
     }.get(plan.engine, plan.engine)
-    return f"{how}; {plan.model.likelihood}, {plan.model.time_effects} time effects; {plan.placement}"
+    placement = plan.placement.replace("cpu", "CPU").replace("gpu", "GPU")
+    return f"{how}; {LIKELIHOODS[plan.model.likelihood]}; {TIME_EFFECTS[plan.model.time_effects]}; {placement}"
+
+
+LIKELIHOODS = {"negbin": "negative binomial", "poisson": "Poisson"}
+TIME_EFFECTS = {
+    "none": "no time effects",
+    "shared": "time effects shared by the market",
+    "category": "time effects by category",
+}
+"""Choices in the words of a plan's line."""
 
 
 def steps_total(plan: FitPlan) -> int:

@@ -63,7 +63,7 @@ def top_line(posterior: Posterior, table: pd.DataFrame) -> None:
                 continue
             st.metric(
                 verdict.label, f"{number:,}", share(number / everything), delta_color="off", delta_arrow="off",
-                border=True, height="stretch", help=f"{verdict.sentence} Given from {CERTAINTY:.0%} probability on.",
+                border=True, height="stretch", help=f"{verdict.sentence} Given from {share(CERTAINTY)} probability on.",
             )  # fmt: skip
 
 

@@ -100,5 +100,7 @@ def coverage_chart(coverage: Mapping[float, float], what: str, theme: Theme = "l
     )  # fmt: skip
     figure.update_xaxes(tickformat=".0%", range=[0, 1.02])
     figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
-    told = ", ".join(f"{part:.1%} inside {promised:.0%} intervals" for promised, part in zip(mass, inside, strict=True))
+    told = ", ".join(
+        f"{100 * part:.1f} % inside {share(promised)} intervals" for promised, part in zip(mass, inside, strict=True)
+    )
     return Chart(figure, sentence(f"Of the {what}:", told + "."), pd.DataFrame({"mass": mass, "inside": inside}))

@@ -35,6 +35,7 @@ from core.report import wording
         (wording.loss(12.3), "12.300"),
         (wording.loss(math.nan), "not a number"),
         (wording.size(912_000_000), "912 MB"),
+        (wording.size(999_700), "1.0 MB"),
         (wording.size(1_440_000_000), "1.4 GB"),
         (wording.plural(1, "product"), "1 product"),
         (wording.plural(12_000, "category", "categories"), "12,000 categories"),

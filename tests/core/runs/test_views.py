@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.data.source import Source
+from core.declare import declarations
 from core.errors import UserError
 from core.inference.plan import FitPlan, plan_with
 from core.runs.compare import compare_runs
@@ -15,7 +16,7 @@ from core.runs.diagnostics import diagnostics_bundle
 from core.runs.manager import RunManager
 from core.runs.register import extended
 from core.runs.requests import RunRequest
-from core.runs.views import plan_line, steps_total
+from core.runs.views import LIKELIHOODS, TIME_EFFECTS, plan_line, steps_total
 from tests.core.runs.conftest import PLAN
 from tests.core.runs.engine import Walk
 from tests.core.runs.test_manager import finish
@@ -73,13 +74,24 @@ def test_the_bundle_holds_versions_states_and_log_but_no_words_of_a_person(
 @pytest.mark.parametrize(
     ("engine", "line"),
     [
-        ("svi", "svi, AutoNormal, Trace_ELBO, 2,000 steps; negbin, category time effects; cpu"),
-        ("structured", "structured; negbin, category time effects; cpu"),
-        ("nuts", "nuts, 2 chains of 500; negbin, category time effects; cpu"),
+        ("svi", "SVI, AutoNormal, Trace_ELBO, 2,000 steps; negative binomial; time effects by category; CPU"),
+        ("structured", "structured; negative binomial; time effects by category; CPU"),
+        ("nuts", "NUTS, 2 chains of 500; negative binomial; time effects by category; CPU"),
     ],
 )
 def test_a_plan_in_a_line(engine: str, line: str):
     assert plan_line(plan_with(FitPlan(), engine=engine)) == line
+
+
+def test_a_plan_without_time_effects_says_so_in_words():
+    plan = plan_with(FitPlan(), likelihood="poisson", time_effects="none")
+    assert plan_line(plan) == "structured; Poisson; no time effects; CPU"
+
+
+def test_every_choice_of_a_model_has_words_for_the_line():
+    rules = {field.name: rule for field, rule in declarations(FitPlan)}
+    assert set(LIKELIHOODS) == set(rules["likelihood"].choices)
+    assert set(TIME_EFFECTS) == set(rules["time_effects"].choices)
 
 
 def test_steps_are_counted_as_the_engine_counts_them():
