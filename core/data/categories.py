@@ -10,6 +10,7 @@ import pandas as pd
 from core.data.cells import Draft, Names
 from core.data.choices import Choices
 from core.data.columns import CodedColumn, coded
+from core.data.encoding import natural_key
 from core.data.findings import Findings, plural, some, spelt
 
 NO_CATEGORY = "(no category)"
@@ -43,7 +44,9 @@ def _settle_categories(
     pairs = product.codes[kept].astype(np.int64) * len(category.texts) + category.codes[kept]
     pair, rows = np.unique(pairs, return_counts=True)
     of_pair, category_of_pair = np.divmod(pair, len(category.texts))
-    order = np.lexsort((category_of_pair, rows, ~blank[category_of_pair]))
+    # Of categories with as many rows the first by name wins: the order of the file's rows decides nothing.
+    by_name = sorted(range(len(category.texts)), key=lambda code: natural_key(category.texts[code]), reverse=True)
+    order = np.lexsort((np.argsort(by_name)[category_of_pair], rows, ~blank[category_of_pair]))
     most = np.zeros(len(product.texts), np.int64)
     most[of_pair[order]] = category_of_pair[order]
     named = ~blank[category_of_pair]
