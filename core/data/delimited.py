@@ -25,6 +25,8 @@ PIECE_BYTES = 1 << 20
 BLOCK_BYTES = 4 << 20
 USUAL_DELIMITERS = (",", ";", "\t", "|")
 FEWEST_COLUMNS = 3
+LINE_ENDS = b"\r\n\0"
+"""With the second bytes that they have in UTF-16."""
 DISTINCT_SHARE = 0.5
 """Columns whose sample repeats itself more than this are read as codes into their distinct texts."""
 BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -40,12 +42,16 @@ class TextTable:
     ragged_examples: tuple[str, ...]
     notes: tuple[Problem, ...]
     delimiter: str
+    shifted: bool
+    """The file has other lines than the header and one for each row."""
 
 
 @dataclass(frozen=True)
 class _Facts:
     encoding: str
     quoted: bool
+    lines: int
+    """Line ends up to the last line that holds anything, and that line."""
 
 
 def read_delimited(path: Path, max_columns: int) -> TextTable:
@@ -62,7 +68,8 @@ def read_delimited(path: Path, max_columns: int) -> TextTable:
         names = unique_names(header)
         types = _column_types(sample, delimiter, skip, names)
         table, ragged, examples = _read(readable, delimiter, skip, names, types, facts.quoted)
-    return TextTable(table, ragged, examples, tuple(notes), delimiter)
+    shifted = facts.lines != 1 + table.num_rows
+    return TextTable(table, ragged, examples, tuple(notes), delimiter, shifted)
 
 
 def unique_names(header: list[str]) -> list[str]:
@@ -122,9 +129,10 @@ def _survey(path: Path) -> _Facts:
         if encoding in (None, "utf-8-sig"):
             decoder = codecs.getincrementaldecoder("utf-8")()
         file.seek(0)
-        quoted = False
+        quoted, lines = False, _Lines()
         while piece := file.read(PIECE_BYTES):
             quoted = quoted or b'"' in piece
+            lines.see(piece)
             if len(piece) == PIECE_BYTES and b"\n" not in piece and b"\r" not in piece:
                 raise UserError(_endless_line())
             decoder = _still_utf8(decoder, piece)
@@ -133,7 +141,27 @@ def _survey(path: Path) -> _Facts:
             raise UserError(_not_text("It says that it is UTF-8 and is not"))
         encoding = "cp1252"
     encoding = encoding or "utf-8"
-    return _Facts(encoding, quoted)
+    return _Facts(encoding, quoted, lines.count)
+
+
+class _Lines:
+    """Counts lines as bytes go by: ended by LF, with or without CR, or by CR alone. Blank ones at the end are none."""
+
+    def __init__(self) -> None:
+        self._feeds = self._returns = self._blank_feeds = self._blank_returns = 0
+
+    def see(self, piece: bytes) -> None:
+        filled = len(piece.rstrip(LINE_ENDS))
+        if filled:
+            self._blank_feeds = self._blank_returns = 0
+        self._feeds += piece.count(b"\n")
+        self._returns += piece.count(b"\r")
+        self._blank_feeds += piece.count(b"\n", filled)
+        self._blank_returns += piece.count(b"\r", filled)
+
+    @property
+    def count(self) -> int:
+        return 1 + (self._feeds - self._blank_feeds if self._feeds else self._returns - self._blank_returns)
 
 
 def _still_utf8(decoder: codecs.IncrementalDecoder | None, piece: bytes) -> codecs.IncrementalDecoder | None:

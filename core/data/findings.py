@@ -17,9 +17,13 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 class Findings:
-    """Mutable while one table is validated, then read once. A row counts under the first reason that meets it."""
+    """Mutable while one table is validated, then read once. A row counts under the first reason that meets it.
 
-    def __init__(self, n_rows: int) -> None:
+    `shifted` says that lines of the file which are no rows of the table make a spreadsheet count otherwise.
+    """
+
+    def __init__(self, n_rows: int, shifted: bool = False) -> None:
+        self._shifted = shifted
         self.kept: np.ndarray = np.ones(n_rows, dtype=bool)
         self.problems: list[Problem] = []
         self.left_out: dict[str, int] = {}
@@ -50,11 +54,14 @@ class Findings:
             return
         count = int(rows.sum())
         first = np.flatnonzero(rows)[:EXAMPLES].tolist()
-        examples = tuple(f"row {row + FIRST_DATA_ROW:,}" + (f": '{spelt(row)}'" if spelt else "") for row in first)
+        examples = tuple(self._place(row) + (f": '{spelt(row)}'" if spelt else "") for row in first)
         sentence = what.replace("{rows}", plural(count, "row"))
         self.problems.append(
             Problem(code, sentence, remedy, where=where, severity=severity, rows=count, examples=examples, **more)
         )
+
+    def _place(self, row: int) -> str:
+        return f"data row {row + 1:,}" if self._shifted else f"row {row + FIRST_DATA_ROW:,}"
 
     def say(self, problem: Problem) -> None:
         self.problems.append(problem)

@@ -49,6 +49,8 @@ class Source:
     left_out: Mapping[str, int] = field(default_factory=dict)
     decimal_hint: str = ""
     """'comma' where the file's delimiter suggests decimal commas."""
+    shifted: bool = False
+    """Lines of the file are not rows of the table one by one: some are blank, ragged or inside of a quoted cell."""
 
     @property
     def rows_read(self) -> int:
@@ -80,15 +82,15 @@ def read_source(path: str | Path, name: str | None = None, settings: Settings | 
         start = file.read(8)
     _refuse_packed(start)
     if start.startswith(PARQUET):
-        frame, notes, left_out, hint = _from_parquet(path, settings)
+        frame, notes, left_out, hint, shifted = _from_parquet(path, settings)
     elif start.startswith((ZIP, OLD_EXCEL)):
-        frame, notes, left_out, hint = _from_workbook(path, settings)
+        frame, notes, left_out, hint, shifted = _from_workbook(path, settings)
     else:
-        frame, notes, left_out, hint = _from_text(path, size, settings)
+        frame, notes, left_out, hint, shifted = _from_text(path, size, settings)
     _refuse_unusable(frame, left_out, settings)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return Source(frame, shown, size, sha256, notes, left_out, hint)
+    return Source(frame, shown, size, sha256, notes, left_out, hint, shifted)
 
 
 def display_name(name: str) -> str:
@@ -97,7 +99,7 @@ def display_name(name: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f]", "", bare).strip()[:120] or "unnamed"
 
 
-_Parts = tuple[pd.DataFrame, tuple[Problem, ...], dict[str, int], str]
+_Parts = tuple[pd.DataFrame, tuple[Problem, ...], dict[str, int], str, bool]
 
 
 def _from_text(path: Path, size: int, settings: Settings) -> _Parts:
@@ -120,10 +122,10 @@ def _from_text(path: Path, size: int, settings: Settings) -> _Parts:
                 consequence="Their sales do not count.",
             )
         )
-    frame, hint = _frame(text.table), "comma" if text.delimiter == ";" else ""
+    frame, hint, shifted = _frame(text.table), "comma" if text.delimiter == ";" else "", text.shifted
     del text
     pa.default_memory_pool().release_unused()
-    return frame, tuple(notes), left_out, hint
+    return frame, tuple(notes), left_out, hint, shifted
 
 
 def _from_parquet(path: Path, settings: Settings) -> _Parts:
@@ -146,17 +148,24 @@ def _from_parquet(path: Path, settings: Settings) -> _Parts:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(_broken_parquet(str(error).splitlines()[0] if str(error) else "")) from None
     notes = [*header_notes(header), *([_nested_note(nested)] if nested else [])]
-    return _frame(table.rename_columns(unique_names(header))), tuple(notes), {}, ""
+    return _frame(table.rename_columns(unique_names(header))), tuple(notes), {}, "", False
 
 
 def _from_workbook(path: Path, settings: Settings) -> _Parts:
     table = read_workbook(path, settings.max_columns)
-    header = (table.schema.metadata or {}).get(b"header", b"").decode().split("\x1f")
+    facts = table.schema.metadata or {}
+    header = facts.get(b"header", b"").decode().split("\x1f")
     if len(header) > settings.max_columns:
         raise UserError(too_many_columns(len(header), settings.max_columns))
     if not table.num_columns:
         raise UserError(Problem("file-empty", "The workbook has no filled sheet", "Check the file.", where="file"))
-    return _frame(table.rename_columns(unique_names(header))), tuple(header_notes(header)), {}, ""
+    return (
+        _frame(table.rename_columns(unique_names(header))),
+        tuple(header_notes(header)),
+        {},
+        "",
+        bool(facts.get(b"shifted")),
+    )
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

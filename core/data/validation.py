@@ -38,7 +38,7 @@ class Checked:
 def validate(source: Source, roles: Roles, choices: Choices | None = None) -> Checked:
     """Check every column that plays a role, all problems at once, and build the table that can be encoded."""
     choices = choices or Choices()
-    findings = Findings(len(source.frame))
+    findings = Findings(len(source.frame), source.shifted)
     for note in (*source.notes, *role_problems(roles, source.columns)):
         findings.say(note)
     if findings.failed:

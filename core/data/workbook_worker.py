@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from datetime import date, datetime
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -18,14 +17,15 @@ MEMORY_BYTES = 6 << 30
 def main(source: str, target: str, max_columns: int) -> None:
     """Read `source`, write `target`. Column names keep duplicates: they go into the file's metadata."""
     _limit_memory()
-    header, rows = _sheet(source)
+    header, rows, shifted = _sheet(source)
     width = len(header)
     if width > max_columns:
         rows = []
     columns = [_column([row[i] if i < len(row) else "" for row in rows]) for i in range(min(width, max_columns + 1))]
     table = pa.table(columns, names=[str(i) for i in range(len(columns))])
     names = pa.array([_text(cell) for cell in header]).to_pylist()
-    pq.write_table(table.replace_schema_metadata({"header": "\x1f".join(names)}), target)
+    facts = {"header": "\x1f".join(names), "shifted": "yes" if shifted else ""}
+    pq.write_table(table.replace_schema_metadata(facts), target)
 
 
 def _limit_memory() -> None:
@@ -38,14 +38,16 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def _sheet(source: str) -> tuple[list[Any], list[list[Any]]]:
+def _sheet(source: str) -> tuple[list[Any], list[list[Any]], bool]:
+    """Header, rows, and whether blank rows lie above or between them."""
     workbook = CalamineWorkbook.from_path(source)
     for name in workbook.sheet_names:
         sheet = workbook.get_sheet_by_name(name)
-        rows = [row for row in islice(sheet.iter_rows(), None) if any(cell != "" for cell in row)]
-        if rows:
-            return rows[0], rows[1:]
-    return [], []
+        filled = [(i, row) for i, row in enumerate(sheet.iter_rows()) if any(cell != "" for cell in row)]
+        if filled:
+            (_, header), *rows = filled
+            return header, [row for _, row in rows], filled[-1][0] != len(rows)
+    return [], [], False
 
 
 def _column(cells: list[Any]) -> pa.Array:

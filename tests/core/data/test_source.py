@@ -270,3 +270,16 @@ PLAIN_CELLS = st.text(
 def test_cells_come_back_as_they_were_written(tmp_path: Path, rows: list[tuple[str, str, str]]) -> None:
     source = read(tmp_path, "\n".join(["product,price,units", *(",".join(row) for row in rows)]) + "\n")
     assert texts(source) == [list(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("blank", "shifted"), [([], False), ([1], True), ([3], True), ([6], False)], ids=["none", "first", "between", "end"]
+)
+def test_blank_rows_of_a_workbook_are_known_to_shift_the_others(tmp_path: Path, blank: list[int], shifted: bool):
+    rows = [["product", "price", "units"], ["A", 1, 2], ["B", 1, 2], ["C", 1, 3]]
+    for at in blank:
+        rows.insert(at - 1, [""] * 3)
+    path = tmp_path / "sales.xlsx"
+    pd.DataFrame(rows).replace("", None).to_excel(path, index=False, header=False, engine="xlsxwriter")
+    source = read_source(path)
+    assert (len(source.frame), source.shifted) == (3, shifted)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.data.choices import Choices
 from core.data.roles import Roles
+from core.data.source import read_source
 from core.data.validation import problems_frame, problems_to_dicts, validate
 from core.errors import UserError
 from tests.core.data.tables import DATED, GOOD, HEADER, ROLES, cells, check, codes, read_rows
@@ -60,6 +61,34 @@ def test_all_problems_come_at_once_each_with_a_remedy(tmp_path: Path) -> None:
 def test_examples_name_the_row_as_a_spreadsheet_counts_it(tmp_path: Path) -> None:
     checked = check(tmp_path, [*GOOD, "C,2024-01-01,-2.50,1"])
     assert checked.problems[0].examples == ("row 6: '-2.50'",)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        (["A,2024-01-01,1,1", "C,2024-01-01,-2.50,1", "", ""], "row 3"),
+        (["A,2024-01-01,1,1", "", "C,2024-01-01,-2.50,1"], "data row 2"),
+        (["A,2024-01-01,1,1", "B,2024-01-01,1,1,1", "C,2024-01-01,-2.50,1"], "data row 2"),
+        (['"A\n1",2024-01-01,1,1', "C,2024-01-01,-2.50,1"], "data row 2"),
+    ],
+    ids=["blank end", "blank line", "ragged line", "line end in a cell"],
+)
+def test_rows_are_counted_as_data_where_other_lines_shift_them(
+    tmp_path: Path, lines: list[str], place: str, end: str
+) -> None:
+    path = tmp_path / "sales.csv"
+    path.write_text(end.join([HEADER, *lines]), encoding="utf-8", newline="")
+    examples = [p.examples for p in validate(read_source(path), ROLES).problems if p.code == "price-not-positive"]
+    assert examples == [(f"{place}: '-2.50'",)]
+
+
+def test_a_tie_between_categories_is_settled_by_name_whatever_the_order_of_rows(tmp_path: Path) -> None:
+    rows = ["A,2024-01-01,1,1,aisle 10", "A,2024-01-08,2,1,aisle 9", "B,2024-01-01,1,1,aisle 9"]
+    rows += ["B,2024-01-08,2,1,aisle 10"]
+    for turned in (rows, rows[::-1]):
+        table = cells(check(tmp_path, turned, FULL_HEADER, FULL))
+        assert set(table["category"]) == {"aisle 9"}
 
 
 @pytest.mark.parametrize(
