@@ -67,7 +67,7 @@ def speedup_bars(records: Sequence[Record], case: str, theme: Theme = "light") -
     figure.add_vline(1.0, line_color=colour("quiet", theme), line_width=1)
     if len(data):
         figure.update_xaxes(type="log", dtick=1, range=_roomy(data["times faster"], 1.0))
-    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_yaxes(autorange="reversed", automargin=True, showgrid=False)
     figure.update_layout(bargap=0.25)
     return Chart(figure, _speedup_words(found, baseline), data)
 
@@ -260,6 +260,6 @@ def beside_published(records: Iterable[Record], theme: Theme = "light") -> Chart
         )  # fmt: skip
     cost = data["ns per row and step"]
     figure.update_xaxes(type="log", dtick=1, range=_roomy(cost, float(cost.min())))
-    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_yaxes(autorange="reversed", automargin=True, showgrid=False)
     words = "Cost of one step per row: measured on this machine, and as the article published it for its own."
     return Chart(figure, words, data)
