@@ -43,6 +43,12 @@ def test_the_top_line_is_the_posteriors(open_page, installation, run_id):
     assert shown["Elastic"] == str((verdicts == "elastic").sum())
 
 
+def test_a_mean_field_guide_is_warned_of_in_general_and_not_as_a_finding_of_this_run(open_page, run_id):
+    words = said(open_page("elasticities", run=run_id))
+    assert "In general a mean-field guide" in words
+    assert "intervals are too narrow" not in words
+
+
 def test_the_table_shows_every_product_with_its_numbers(open_page, installation, run_id):
     table = elasticity_table(installation.result(run_id).posterior)
     expected = table[table["level"] == "product"].set_index("product")["mean"]
