@@ -37,7 +37,9 @@ class Engines(dict[str, Engine]):
 
     def __missing__(self, name: str) -> Engine:
         import_module(MODULES[name])
-        return dict.__getitem__(self, name)
+        if name not in self:
+            raise LookupError(f"{MODULES[name]} does not register the engine '{name}'")
+        return self[name]
 
 
 ENGINES = Engines()

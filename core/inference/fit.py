@@ -17,12 +17,12 @@ from core.inference.plan import FitPlan
 class Ending(Enum):
     """How a fit ended; the value is the sentence shown, in which `{...}` is filled in where it ended."""
 
-    FINISHED = "All {steps} steps done."
-    CONVERGED = "Converged after {steps} steps."
-    STOPPED = "Stopped by you after {steps} steps; the result is usable, less accurate than a finished one."
-    NOT_CONVERGED = "Not converged after {steps} steps: allow more, or simplify the model."
+    FINISHED = "All {steps:,} steps done."
+    CONVERGED = "Converged after {steps:,} steps."
+    STOPPED = "Stopped by you after {steps:,} steps; the result is usable, less accurate than a finished one."
+    NOT_CONVERGED = "Not converged after {steps:,} steps: allow more, or simplify the model."
     DIVERGED = (
-        "The loss stopped being a number at step {step}: lower the learning rate, or check the data for extremes."
+        "The loss stopped being a number at step {step:,}: lower the learning rate, or check the data for extremes."
     )
     FAILED = "The fit failed: {reason}"
 
