@@ -77,7 +77,9 @@ class SviPlan:
         "centred", "Parameterisation", "How effects are written for the guide",
         choices=PARAMETERISATIONS, engines=("svi", "nuts"), advanced=True,
     )  # fmt: skip
-    start: str = declared("prior", "Starting point", "Where the guide starts", choices=STARTS, engines=("svi",), advanced=True)
+    start: str = declared(
+        "prior", "Starting point", "Where the guide starts", choices=STARTS, engines=("svi",), advanced=True
+    )
     batch_products: int = declared(
         0, "Products per step", "Products in a mini-batch; 0 takes all of them in every step. A pass over the market "
         "is then several steps: allow more", low=0, engines=("svi",), advanced=True,
