@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
+import time
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,6 +17,8 @@ from core.errors import Problem, UserError
 
 TEMPORARY = ".part"
 LONGEST_NAME = 120
+UPLOAD_SECONDS = 3_600.0
+"""Age from which on nobody reads an upload any more: this process may be taking one before it first looks around."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -64,6 +68,15 @@ def clear_leftovers(folder: Path) -> None:
     """Remove what a process that died while writing has left; only for folders that no live process writes to."""
     for path in folder.rglob(f"*{TEMPORARY}"):
         path.unlink(missing_ok=True)
+
+
+def clear_uploads(folder: Path) -> None:
+    """Remove the temporary copies in `folder` of uploads that a process which died was reading."""
+    if folder.is_dir():
+        for path in folder.iterdir():
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > UPLOAD_SECONDS:
+                    shutil.rmtree(path)
 
 
 def shown_name(text: str, fallback: str = "unnamed") -> str:

@@ -6,11 +6,22 @@ a clock set back can fake it.
 
 from __future__ import annotations
 
+import errno
 import os
+import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 from uuid import uuid4
+
+from core.errors import Problem, UserError
+
+TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
+"""What systems answer where someone else holds the lock; any other answer means that there are no locks here."""
+SIGN = "process-{}.lock"
+BIRTH_SECONDS = 5.0
+"""Time in which a process gets its sign of life although others, looking at it, hold it for moments."""
 
 if os.name == "nt":
     import msvcrt
@@ -32,12 +43,24 @@ class FileLock:
         self._file: IO[bytes] | None = None
 
     def acquire(self) -> bool:
-        """Take it without waiting; False where someone else, in this process or another, has it."""
+        """Take it without waiting; False where someone else, in this process or another, has it.
+
+        Raises UserError where the file system knows no locks.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = self.path.open("ab")
         try:
             _take(file)
-        except OSError:
+            # Whoever clears away after the dead may have removed the file between opening and locking it.
+            there = os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            there = False
+        except OSError as bad:
+            file.close()
+            if bad.errno in TAKEN:
+                return False
+            raise _no_locks(self.path.parent, bad.strerror or type(bad).__name__) from bad
+        if not there:
             file.close()
             return False
         self._file = file
@@ -62,7 +85,7 @@ class Liveness:
         self._folder = folder
         self.process = f"{os.getpid()}-{uuid4().hex[:12]}"
         self._own = FileLock(self._path(self.process))
-        self._own.acquire()
+        self._be_born()
 
     def is_alive(self, process: str) -> bool:
         """Whether the process that wrote `process` into the store still runs."""
@@ -74,13 +97,51 @@ class Liveness:
         with FileLock(path) as lock:
             return not lock.acquire()
 
+    def clear_dead(self) -> bool:
+        """Remove the signs of processes that have died; whether none but this one is left."""
+        alone = True
+        for path in self._folder.glob(SIGN.format("*")):
+            if path == self._own.path:
+                continue
+            with FileLock(path) as lock:
+                if not lock.acquire():
+                    alone = False
+                    continue
+                # A system that lets no one remove an open file keeps it: it then reads as dead, as before.
+                with suppress(OSError):
+                    path.unlink()
+        return alone
+
+    def _be_born(self) -> None:
+        """Take the own sign, and see that a second hand cannot: some network folders grant every lock."""
+        until = time.monotonic() + BIRTH_SECONDS
+        while not self._own.acquire():
+            if time.monotonic() > until:
+                raise _no_locks(self._folder, "a new file is locked already")
+            time.sleep(0.01)
+        with FileLock(self._own.path) as second:
+            if second.acquire():
+                self.end()
+                raise _no_locks(self._folder, "a lock is given twice")
+
     def end(self) -> None:
         """Give up the sign: what this process still had in hand counts as interrupted from now on."""
         self._own.release()
         self._own.path.unlink(missing_ok=True)
 
     def _path(self, process: str) -> Path:
-        return self._folder / f"process-{process}.lock"
+        return self._folder / SIGN.format(process)
+
+
+def _no_locks(folder: Path, why: str) -> UserError:
+    return UserError(
+        Problem(
+            "no-locks",
+            f"The file system of the data folder does not lock files ({why}), so no process can tell who is at work",
+            "Put the data folder on a local disk: set ISOELASTIC_DATA_DIR.",
+            where=str(folder),
+        )
+    )
 
 
 def device_lock(folder: Path, lane: str) -> FileLock:

@@ -19,7 +19,7 @@ from core.errors import Problem, UserError
 from core.runs import access
 from core.runs.datasets import DatasetStore
 from core.runs.desk import Desk, result_path, run_folder
-from core.runs.files import clear_leftovers, shown_name
+from core.runs.files import clear_leftovers, clear_uploads, shown_name
 from core.runs.locks import Liveness, device_lock
 from core.runs.log import EventLog
 from core.runs.prepare import Prepared, prepare
@@ -55,6 +55,9 @@ class RunManager:
         self.store = RunStore(settings.data_dir / "store.sqlite")
         self.datasets = DatasetStore(settings, self.store)
         self._alive = Liveness(self._locks)
+        if self._alive.clear_dead():
+            clear_leftovers(settings.data_dir)
+            clear_uploads(settings.data_dir / "uploads")
         self._register = Register(settings, self.store, self.datasets, self._alive, self.log)
         self._adopt = adopt
         self._guard = threading.Lock()

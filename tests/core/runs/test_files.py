@@ -8,6 +8,8 @@ import pytest
 
 from core.errors import UserError
 from core.runs.files import clear_leftovers, file_name, folder_bytes, shown_name, write_whole
+from core.runs.manager import RunManager
+from core.settings import Settings
 
 
 def test_a_written_file_is_whole_and_leaves_nothing_beside_it(tmp_path: Path):
@@ -76,3 +78,19 @@ def test_folder_bytes_adds_every_file(tmp_path: Path):
     write_whole(tmp_path / "a" / "b", b"12345")
     write_whole(tmp_path / "c", b"123")
     assert folder_bytes(tmp_path) == 8
+
+
+def test_a_manager_alone_in_its_folder_clears_what_the_dead_left(settings: Settings):
+    upload, part = settings.data_dir / "uploads" / "tmp1" / "upload.csv", settings.data_dir / "datasets" / "a.1.part"
+    for path in (upload, part):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    fresh = settings.data_dir / "uploads" / "tmp2"
+    fresh.mkdir()
+    os.utime(upload.parent, (0, 0))
+    first = RunManager(settings)
+    assert not upload.parent.exists() and not part.exists() and fresh.exists()
+    part.touch()
+    RunManager(settings).close()
+    assert part.exists()
+    first.close()

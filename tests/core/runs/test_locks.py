@@ -1,9 +1,13 @@
 """Locks tell the living from the dead, across processes."""
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from core.errors import UserError
 from core.runs.locks import FileLock, Liveness, device_lock
 
 HOLD = """
@@ -52,3 +56,35 @@ def test_a_process_that_ended_cleanly_is_dead(tmp_path: Path):
     first.end()
     assert not second.is_alive(first.process)
     assert not second.is_alive("")
+
+
+def test_a_file_system_without_locks_is_said_to_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("core.runs.locks._take", refuse)
+    with pytest.raises(UserError, match="does not lock files"):
+        FileLock(tmp_path / "l").acquire()
+
+
+def test_a_file_system_that_gives_a_lock_twice_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("core.runs.locks._take", lambda file: None)
+    with pytest.raises(UserError, match="given twice"):
+        Liveness(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_signs_of_the_dead_are_cleared_and_those_of_the_living_kept(tmp_path: Path):
+    (tmp_path / "process-1-abc.lock").touch()
+    first = Liveness(tmp_path)
+    assert first.clear_dead()
+    second = Liveness(tmp_path)
+    assert not second.clear_dead()
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"process-{x.process}.lock" for x in (first, second))
+    assert second.is_alive(first.process) and first.is_alive(second.process)
+
+
+def test_a_lock_on_a_file_that_was_removed_meanwhile_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "l"
+    monkeypatch.setattr("core.runs.locks._take", lambda file: path.unlink())
+    assert not FileLock(path).acquire()
