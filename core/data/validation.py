@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-import pandas as pd
+from dataclasses import dataclass, replace
 
 from core.data.categories import check_category
 from core.data.cells import Draft, cells_of
@@ -62,30 +58,6 @@ def validate(source: Source, roles: Roles, choices: Choices | None = None) -> Ch
     roles = replace(roles, covariates=tuple(draft.covariates))
     account = RowAccount(source.rows_read, int(findings.kept.sum()), {**source.left_out, **findings.left_out})
     return Checked(SalesTable(frame, account, roles, source.name, source.sha256), findings.sorted())
-
-
-def problems_to_dicts(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    """Problems as plain values for JSON."""
-    return [{**asdict(problem), "examples": list(problem.examples)} for problem in problems]
-
-
-def problems_frame(problems: Iterable[Problem]) -> pd.DataFrame:
-    """Problems as a table, one a row, in the order given."""
-    rows = [
-        {
-            "severity": problem.severity,
-            "column": problem.where,
-            "what": problem.what,
-            "rows": problem.rows,
-            "examples": ", ".join(problem.examples),
-            "consequence": problem.consequence,
-            "treatment": problem.treatment,
-            "remedy": problem.remedy,
-        }
-        for problem in problems
-    ]
-    columns = ["severity", "column", "what", "rows", "examples", "consequence", "treatment", "remedy"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def _draft(source: Source, roles: Roles, choices: Choices, marks: dict[str, Mark], findings: Findings) -> Draft:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from core.data.choices import Choices
 from core.data.roles import Roles
 from core.data.source import read_source
-from core.data.validation import problems_frame, problems_to_dicts, validate
+from core.data.validation import validate
 from core.errors import UserError
 from tests.core.data.tables import DATED, GOOD, HEADER, ROLES, cells, check, codes, read_rows
 
@@ -390,12 +389,6 @@ def test_choices_name_what_would_do() -> None:
     with pytest.raises(UserError) as caught:
         Choices(duplicates="ignore", totals="maybe")
     assert "aggregate" in str(caught.value) and "keep" in str(caught.value)
-
-
-def test_problems_travel_as_json_and_as_a_table(tmp_path: Path) -> None:
-    checked = check(tmp_path, [*GOOD, "C,2024-01-01,0,1"])
-    assert json.loads(json.dumps(problems_to_dicts(checked.problems)))[0]["rows"] == 1
-    assert problems_frame(checked.problems)["column"].tolist() == ["price"]
 
 
 CELL = st.sampled_from(
