@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from core.data.lines import Lines
 from core.data.numbers import bare_number
 from core.errors import Problem, UserError
 
@@ -25,8 +26,6 @@ PIECE_BYTES = 1 << 20
 BLOCK_BYTES = 4 << 20
 USUAL_DELIMITERS = (",", ";", "\t", "|")
 FEWEST_COLUMNS = 3
-LINE_ENDS = b"\r\n\0"
-"""With the second bytes that they have in UTF-16."""
 DISTINCT_SHARE = 0.5
 """Columns whose sample repeats itself more than this are read as codes into their distinct texts."""
 BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -129,7 +128,7 @@ def _survey(path: Path) -> _Facts:
         if encoding in (None, "utf-8-sig"):
             decoder = codecs.getincrementaldecoder("utf-8")()
         file.seek(0)
-        quoted, lines = False, _Lines()
+        quoted, lines = False, Lines()
         while piece := file.read(PIECE_BYTES):
             quoted = quoted or b'"' in piece
             lines.see(piece)
@@ -142,26 +141,6 @@ def _survey(path: Path) -> _Facts:
         encoding = "cp1252"
     encoding = encoding or "utf-8"
     return _Facts(encoding, quoted, lines.count)
-
-
-class _Lines:
-    """Counts lines as bytes go by: ended by LF, with or without CR, or by CR alone. Blank ones at the end are none."""
-
-    def __init__(self) -> None:
-        self._feeds = self._returns = self._blank_feeds = self._blank_returns = 0
-
-    def see(self, piece: bytes) -> None:
-        filled = len(piece.rstrip(LINE_ENDS))
-        if filled:
-            self._blank_feeds = self._blank_returns = 0
-        self._feeds += piece.count(b"\n")
-        self._returns += piece.count(b"\r")
-        self._blank_feeds += piece.count(b"\n", filled)
-        self._blank_returns += piece.count(b"\r", filled)
-
-    @property
-    def count(self) -> int:
-        return 1 + (self._feeds - self._blank_feeds if self._feeds else self._returns - self._blank_returns)
 
 
 def _still_utf8(decoder: codecs.IncrementalDecoder | None, piece: bytes) -> codecs.IncrementalDecoder | None:
