@@ -21,8 +21,8 @@ from core.model.plan import ModelPlan
 from tests.core.model.test_likelihood import KINDS, predictor_of
 from tests.core.panels import market_panel
 
-STEPS = 8_000
-BATCH, BATCH_STEPS = 7, 16_000
+STEPS = 4_000
+BATCH, BATCH_STEPS = 7, 8_000
 """Products a step, two steps an epoch: as many visits to each product as steps of the whole market."""
 
 
@@ -118,7 +118,7 @@ def fillers() -> dict:
 def fits() -> dict:
     """Posterior of one market from one device and several."""
     panel = market_panel(products=13, periods=40, categories=3, mean_units=100.0, filled=1.0)
-    plan = FitPlan(engine="svi", svi=SviPlan(steps=STEPS, learning_rate=0.02, particles=4))
+    plan = FitPlan(engine="svi", svi=SviPlan(steps=STEPS, learning_rate=0.03, particles=4))
     facts = {}
     runs = [(placement, 0) for placement in ("cpu", "cpu:2", "cpu:4", "cpu:8")]
     for placement, batch in [*runs, ("cpu:2", BATCH), ("cpu:4", BATCH)]:
