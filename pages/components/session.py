@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
-from core.data.validation import Choices
 
 from core.data.roles import Roles
+from core.data.validation import Choices
 from core.inference.plan import FitPlan
 from pages.components.services import guessed_roles
 
