@@ -28,12 +28,12 @@ VERDICTS: dict[str, Verdict] = {
         Verdict(
             "elastic",
             "Elastic",
-            "Units react more than proportionally to price: a lower price brings more revenue.",
+            "Units react more than proportionally to price: lower prices go with more revenue.",
         ),
         Verdict(
             "inelastic",
             "Inelastic",
-            "Units react less than proportionally to price: a higher price brings more revenue.",
+            "Units react less than proportionally to price: higher prices go with more revenue.",
         ),
         Verdict(
             "rises",
