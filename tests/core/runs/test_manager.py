@@ -374,7 +374,7 @@ def test_a_discarded_run_shows_its_data_to_nobody(manager: RunManager, request_f
 
 def test_a_run_without_a_name_gets_one(manager: RunManager, request_for: RunRequest):
     run_id = manager.submit(replace(request_for, name=""))
-    assert manager.snapshot(run_id).name.startswith("small market: svi, AutoNormal")
+    assert manager.snapshot(run_id).name.startswith("small market: SVI, AutoNormal")
     finish(manager, run_id)
 
 
