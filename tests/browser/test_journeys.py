@@ -111,7 +111,11 @@ def test_a_bad_file_is_told_in_words_and_the_next_good_one_works(server: Server,
     tab.locator("input[type=file]").set_input_files(bad)
     expect(tab.get_by_text("could not be read", exact=False)).to_be_visible()
     tab.get_by_role("button", name="Dismiss").click()
+    expect(tab.get_by_role("button", name="Dismiss")).to_have_count(0)
+    expect(tab.locator("[data-test-script-state=notRunning]")).to_be_visible()
     tab.get_by_role("button", name="Upload").click()
+    expect(tab.get_by_text("It is kept on this server only")).to_be_visible()
+    expect(tab.locator("[data-test-script-state=notRunning]")).to_be_visible()
     tab.locator("input[type=file]").set_input_files(good)
     expect(tab.get_by_text("60 rows read").first).to_be_visible()
     assert metric(tab, "Products") == "3"
