@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Server
 
@@ -22,11 +22,10 @@ OJ_POISSON = {"dominicks": -3.25, "minute.maid": -3.81, "tropicana": -3.15}
 OJ_TOLERANCE = 0.1
 
 
-def metric(tab: Page, label: str) -> str:
-    """The value of a figure by its label."""
+def figure(tab: Page, label: str) -> Locator:
+    """The value of a figure by its label; what is expected of it is waited for, as a page may still be on its way."""
     card = tab.get_by_test_id("stMetric").filter(has=tab.get_by_text(label, exact=True)).first
-    expect(card).to_be_visible(timeout=FIT_MS)
-    return card.get_by_test_id("stMetricValue").inner_text().strip()
+    return card.get_by_test_id("stMetricValue")
 
 
 def download(tab: Page, button: str) -> bytes:
@@ -46,16 +45,16 @@ def choose(tab: Page, label: str, option: str) -> None:
 def test_demo_market_to_elasticities_to_download(server: Server, tab: Page):
     tab.goto(server.address)
     expect(tab.get_by_role("heading", name="Data")).to_be_visible()
-    assert metric(tab, "Products") == "500"
+    expect(figure(tab, "Products")).to_have_text("500", timeout=FIT_MS)
     tab.get_by_role("button", name="Fit with the defaults").click()
     expect(tab.get_by_role("heading", name="Elasticities")).to_be_visible(timeout=FIT_MS)
-    shown = metric(tab, "Market elasticity")
     table = pd.read_csv(io.BytesIO(download(tab, "Elasticities, CSV")))
     market = table[table["level"] == "global"].iloc[0]
-    assert shown == f"{market['mean']:.2f} [{market['lower']:.2f}, {market['upper']:.2f}]"
+    told = f"{market['mean']:.2f} [{market['lower']:.2f}, {market['upper']:.2f}]"
+    expect(figure(tab, "Market elasticity")).to_have_text(told)
     assert (table["level"] == "product").sum() == 500
     verdicts = table[table["level"] == "product"]["verdict"].value_counts()
-    assert metric(tab, "Elastic") == f"{verdicts['elastic']:,}"
+    expect(figure(tab, "Elastic")).to_have_text(f"{verdicts['elastic']:,}")
     errors = tab.get_by_test_id("stMetric").filter(has_text="typical error").get_by_test_id("stMetricValue")
     expect(errors).to_have_count(2)
     assert float(errors.first.inner_text()) < DEMO_RMSE
@@ -79,7 +78,7 @@ def test_a_real_file_to_roles_to_fit_to_table(server: Server, tab: Page, shared_
     tab.get_by_role("button", name="Start").click()
     tab.get_by_role("button", name="See the elasticities").click(timeout=FIT_MS)
     expect(tab.get_by_role("heading", name="Elasticities")).to_be_visible()
-    assert metric(tab, "Products") == "3"
+    expect(figure(tab, "Products")).to_have_text("3", timeout=FIT_MS)
     found = pd.read_csv(io.BytesIO(download(tab, "Elasticities, CSV")))
     means = found[found["level"] == "product"].set_index("product")["mean"]
     assert means.to_dict() == pytest.approx(OJ_POISSON, abs=OJ_TOLERANCE)
@@ -98,7 +97,7 @@ def test_a_reload_finds_the_run_and_stopping_keeps_a_result(server: Server, tab:
     expect(tab.get_by_text("Loss per observation went from", exact=False).first).to_be_visible()
     tab.get_by_role("button", name="Stop and keep").click()
     tab.get_by_role("button", name="See the elasticities").click(timeout=FIT_MS)
-    assert metric(tab, "Products") == "500"
+    expect(figure(tab, "Products")).to_have_text("500", timeout=FIT_MS)
     expect(tab.get_by_text("Stopped by you", exact=False).first).to_be_visible()
 
 
@@ -118,4 +117,4 @@ def test_a_bad_file_is_told_in_words_and_the_next_good_one_works(server: Server,
     expect(tab.locator("[data-test-script-state=notRunning]")).to_be_visible()
     tab.locator("input[type=file]").set_input_files(good)
     expect(tab.get_by_text("60 rows read").first).to_be_visible()
-    assert metric(tab, "Products") == "3"
+    expect(figure(tab, "Products")).to_have_text("3", timeout=FIT_MS)
