@@ -21,6 +21,8 @@ from core.data.numbers import bare_number
 from core.errors import Problem, UserError
 
 SAMPLE_BYTES = 1 << 18
+SAMPLE_LINES = 3
+"""At least so many lines are looked at, however long they are: `sep=`, the header and a row."""
 PIECE_BYTES = 1 << 20
 """A stretch of this length without a line end is not a table."""
 BLOCK_BYTES = 4 << 20
@@ -67,6 +69,8 @@ def read_delimited(path: Path, max_columns: int) -> TextTable:
         names = unique_names(header)
         types = _column_types(sample, delimiter, skip, names)
         table, ragged, examples = _read(readable, delimiter, skip, names, types, facts.quoted)
+    if table.num_rows + ragged == 0:
+        raise UserError(no_rows())
     shifted = facts.lines != 1 + table.num_rows
     return TextTable(table, ragged, examples, tuple(notes), delimiter, shifted)
 
@@ -186,9 +190,11 @@ def _as_utf8(path: Path, encoding: str) -> Iterator[Path]:
 def _sample(path: Path) -> str:
     """The first whole lines of the file, decoded."""
     with path.open("rb") as file:
-        raw = file.read(SAMPLE_BYTES)
-        if len(raw) == SAMPLE_BYTES:
-            raw = raw[: max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1] or raw
+        raw = piece = file.read(SAMPLE_BYTES)
+        while len(raw.splitlines()) <= SAMPLE_LINES and len(piece) == SAMPLE_BYTES:
+            raw += (piece := file.read(SAMPLE_BYTES))
+        if len(piece) == SAMPLE_BYTES:
+            raw = raw[: max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1]
     text = raw.decode("utf-8-sig", errors="replace").lstrip("\r\n")
     controls = sum(character < " " and character not in "\t\r\n" for character in text[:4096])
     if not text.strip():
@@ -240,20 +246,29 @@ def _evenness(rows: list[list[str]]) -> float:
 
 
 def _header(sample: str, delimiter: str, skip: int, max_columns: int) -> list[str]:
-    rows = _rows(sample, delimiter, skip, count=2)
+    rows = _rows(sample, delimiter, skip, count=1)
+    if not rows and any(len(line) > csv.field_size_limit() for line in sample.splitlines()[: skip + 1]):
+        raise UserError(_long_name())
     if not rows:
         raise UserError(Problem("file-empty", "The file has no table", "Export the data again.", where="file"))
     if len(rows[0]) > max_columns:
         raise UserError(too_many_columns(len(rows[0]), max_columns))
     if len(rows[0]) < FEWEST_COLUMNS:
         raise UserError(too_few_columns(rows[0]))
-    if len(rows) < 2:
-        raise UserError(no_rows())
     return rows[0]
 
 
 def no_rows() -> Problem:
     return Problem("no-rows", "The file has a header and no rows", "Export the data again.", where="file")
+
+
+def _long_name() -> Problem:
+    return Problem(
+        "long-name",
+        f"The header has a name of more than {csv.field_size_limit():,} characters",
+        "Check that the header ends in a line end and that its quotes are closed.",
+        where="header",
+    )
 
 
 def too_few_columns(names: Sequence[str]) -> Problem:

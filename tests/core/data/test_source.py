@@ -124,6 +124,31 @@ def test_what_is_no_table_is_a_stated_problem(tmp_path: Path, content: bytes, co
     assert problem_of(tmp_path, content) == code
 
 
+LONGER_THAN_A_SAMPLE = 300_000
+
+
+def test_a_row_longer_than_the_sample_is_a_row(tmp_path: Path) -> None:
+    remark = "long " * (LONGER_THAN_A_SAMPLE // 5)
+    source = read(tmp_path, f"product,price,units,remark\ntea,1.5,2,{remark}\ncoffee,2.5,3,short\n")
+    assert texts(source) == [["tea", "1.5", "2", remark], ["coffee", "2.5", "3", "short"]]
+
+
+def test_a_long_row_with_line_ends_inside_quotes_is_a_row(tmp_path: Path) -> None:
+    remark = "line\n" * (LONGER_THAN_A_SAMPLE // 5)
+    source = read(tmp_path, f'product,price,units,remark\ntea,1.5,2,"{remark}"\ncoffee,2.5,3,short\n')
+    assert texts(source) == [["tea", "1.5", "2", remark], ["coffee", "2.5", "3", "short"]]
+
+
+def test_a_long_line_of_too_many_cells_is_left_out_for_that_reason(tmp_path: Path) -> None:
+    source = read(tmp_path, HEADER + "\n" + GOOD[0] + "," * LONGER_THAN_A_SAMPLE + "\n" + "\n".join(GOOD) + "\n")
+    assert source.left_out == {RAGGED: 1} and source.rows_read == len(GOOD) + 1
+
+
+def test_a_name_longer_than_a_cell_may_be_is_refused_for_that(tmp_path: Path) -> None:
+    name = "n" * LONGER_THAN_A_SAMPLE
+    assert problem_of(tmp_path, f"product,price,units,{name}\ntea,1.5,2,3\n") == "long-name"
+
+
 def test_ten_thousand_columns_are_refused(tmp_path: Path) -> None:
     names = ",".join(f"w{i}" for i in range(10_000))
     assert problem_of(tmp_path, f"{names}\n{names}\n") == "too-many-columns"
