@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from core.benchmark.calibrate import Calibration, CalibrationPlan, run_calibration
-from core.cli.options import add_declared, settled
+from core.cli.options import add_declared, place, settled
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The study's size, and where to write it."""
     add_declared(parser, CalibrationPlan)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="Folder for the report and its figures.")
+    parser.add_argument("--out", type=place, required=True, metavar="DIR", help="Folder for report and figures.")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from core.cli import sales
+from core.cli.options import place
 from core.cli.problems import plain, say_problems
 from core.data.overview import Overview, overview
 from core.data.roles import Roles
@@ -22,7 +22,7 @@ CLEAN, BAD_INPUT = 0, 2
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The data, and where to write the report."""
     sales.add_options(parser)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="Also write the report to FILE.")
+    parser.add_argument("--json", type=place, metavar="FILE", help="Also write the report to FILE.")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from core.cli import sales, stored
-from core.cli.options import add_declared, gathered, settled
+from core.cli.options import add_declared, gathered, place, settled
 from core.cli.problems import say_problems
 from core.cli.progress import Narrator, interrupts
 from core.data.choices import Choices
@@ -40,7 +40,7 @@ USABLE, UNUSABLE, INTERRUPTED = 0, 1, 130
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The data, where to write, and every choice of the plan."""
     sales.add_options(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="Folder for the results.")
+    parser.add_argument("--out", type=place, metavar="DIR", help="Folder for the results.")
     parser.add_argument("--store", action="store_true", help="Keep the run in the store, where the dashboard shows it.")
     parser.add_argument("--name", default="", help="Name of a stored run.")
     parser.add_argument("--checkpoint-seconds", type=float, metavar="S", help="Time between two checkpoints, stored.")

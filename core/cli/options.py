@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, Field
+from pathlib import Path
 from typing import Any
 
 from core.declare import Declared, declarations
@@ -15,6 +16,13 @@ from core.errors import Problem, UserError
 def option(name: str) -> str:
     """The option of a declared field: `time_effects` is `--time-effects`."""
     return "--" + name.replace("_", "-")
+
+
+def place(text: str) -> Path:
+    """A file or folder named on the command line. An empty text would mean the current folder: argparse refuses it."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty text names no place; name a file or folder ('.' is this folder)")
+    return Path(text)
 
 
 def add_declared(parser: argparse._ActionsContainer, plan: type, leave_out: Iterable[str] = ()) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from core.cli.options import option
+from core.cli.options import option, place
 from core.data.choices import Choices
 from core.declare import declarations
 from core.inference.plan import FitPlan
@@ -23,7 +23,7 @@ PLANS: dict[str, tuple[str, type]] = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where to write."""
-    parser.add_argument("--out", type=Path, default=Path("docs/choices.md"), metavar="FILE", help="Markdown file.")
+    parser.add_argument("--out", type=place, default=Path("docs/choices.md"), metavar="FILE", help="Markdown file.")
 
 
 def run(arguments: argparse.Namespace) -> int:

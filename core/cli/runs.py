@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 
 from core.cli import stored
+from core.cli.options import place
 from core.report import wording
 from core.report.results import write_json
 from core.runs.compare import compare_runs
@@ -21,11 +21,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """What to do, and with which runs."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="Every run, newest first.")
-    listing.add_argument("--json", type=Path, metavar="FILE", help="Write the list to FILE as JSON.")
+    listing.add_argument("--json", type=place, metavar="FILE", help="Write the list to FILE as JSON.")
     actions.add_parser("resume", help="Go on from the last checkpoint.").add_argument("run", metavar="ID")
     exporting = actions.add_parser("export", help="Write tables, draws and manifest; nothing is fitted again.")
     exporting.add_argument("run", metavar="ID")
-    exporting.add_argument("--out", type=Path, required=True, metavar="DIR", help="Folder for the results.")
+    exporting.add_argument("--out", type=place, required=True, metavar="DIR", help="Folder for the results.")
     comparing = actions.add_parser("compare", help="Choices that differ, elasticities with the largest differences.")
     comparing.add_argument("runs", nargs="+", metavar="ID")
     actions.add_parser("delete", help="Delete a run and all its files; there is no way back.").add_argument(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from core.cli.options import add_declared, gathered, settled
+from core.cli.options import add_declared, gathered, place, settled
 from core.data.roles import ROLES, Roles, roles_from_options
 from core.data.sales import SalesTable
 from core.data.source import Source, read_source
@@ -15,7 +14,7 @@ from core.errors import Problem, UserError
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The file, its roles, and what to do about rows that are not plain sales."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="Sales as CSV, TSV, Parquet or XLSX.")
+    parser.add_argument("file", type=place, metavar="FILE", help="Sales as CSV, TSV, Parquet or XLSX.")
     parser.add_argument(
         "--map",
         action="append",

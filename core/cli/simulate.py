@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from core.cli.options import add_declared, gathered, settled
+from core.cli.options import add_declared, gathered, place, settled
 from core.data.markets import check_writable, write_market, write_truth
 from core.errors import Problem, UserError
 from core.simulation import MarketPlan, simulate
@@ -15,8 +14,8 @@ from core.simulation import MarketPlan, simulate
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The market's plan, and where to write."""
     add_declared(parser, MarketPlan)
-    parser.add_argument("--out", type=Path, required=True, help="File to write: .csv or .parquet")
-    parser.add_argument("--truth", type=Path, help="File for the elasticities behind it: .csv or .parquet")
+    parser.add_argument("--out", type=place, required=True, help="File to write: .csv or .parquet")
+    parser.add_argument("--truth", type=place, help="File for the elasticities behind it: .csv or .parquet")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -124,3 +124,13 @@ def test_a_report_that_cannot_be_written_leaves_the_earlier_one(tmp_path, file, 
 def test_a_folder_is_called_a_folder(tmp_path, capsys):
     assert main(["check", str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["fit", "sales.csv"], ["simulate", *TINY], ["simulate", *TINY, "--out", "m.csv"]])
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_path_is_not_the_current_folder(tmp_path, file, monkeypatch, capsys, command, empty):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--truth" if "--out" in command else "--out", empty])
+    assert ended.value.code == 2 and "an empty text names no place" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["sales.csv"]
