@@ -147,9 +147,7 @@ def top_line(report: Report) -> None:
 
 
 def _unit(words: str) -> str:
-    return {"times faster": "x faster", "in article steps": "steps", "times its seconds": "x its seconds"}.get(
-        words, ""
-    )
+    return {"times faster": "x faster", "in article steps": "steps", "times its seconds": "x"}.get(words, "")
 
 
 PICTURES = ("Times faster", "Accuracy against time", "Rows against seconds", "Beside the article", "Everything")
