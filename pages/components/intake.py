@@ -93,7 +93,8 @@ def _take(upload: UploadedFile) -> None:
     st.session_state[TURN] += 1
     st.session_state[PROBLEMS] = ()
     try:
-        work_on(dataset=keep_upload(upload.name, upload.getbuffer()), run="")
+        with upload.getbuffer() as content:
+            work_on(dataset=keep_upload(upload.name, content), run="")
     except UserError as error:
         st.session_state[PROBLEMS] = (shown_name(upload.name), error.problems)
 

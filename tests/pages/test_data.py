@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.runs.snapshots import RunState
 from core.simulation import MarketPlan
+from pages.components import intake
 from pages.components.intake import keep_market
 from pages.components.session import KEY
 from tests.pages.conftest import said
@@ -87,6 +89,21 @@ def test_a_full_disk_under_an_upload_is_a_sentence(open_page, monkeypatch):
     tab = upload(tab, "sales.csv", GOOD)
     assert not tab.exception
     assert "disk of the data folder is full" in said(tab)
+
+
+@pytest.mark.parametrize("content", [GOOD, b""], ids=["good", "refused"])
+def test_the_view_of_an_upload_is_let_go(open_page, monkeypatch, content):
+    views = []
+
+    def keep(name, view):
+        views.append(view)
+        return kept(name, view)
+
+    kept = intake.keep_upload
+    monkeypatch.setattr(intake, "keep_upload", keep)
+    upload(open_page("data"), "sales.csv", content)
+    with pytest.raises(ValueError, match="released"):
+        len(views[0])
 
 
 def test_the_name_of_an_upload_never_becomes_a_path(open_page, installation, tmp_path):
