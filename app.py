@@ -8,4 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.startup import get_ready
+
+get_ready()
 app = st.App(Path(__file__).parent / "pages" / "frame.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 from dataclasses import dataclass
@@ -57,6 +58,25 @@ def free_memory_bytes() -> int:
 def resident_bytes() -> int:
     """Host memory this process holds now, in bytes."""
     return int(psutil.Process().memory_info().rss)
+
+
+def settle_memory() -> None:
+    """Throw away what nobody needs, and leave what is there now out of searches for garbage until a later call.
+
+    Libraries and compiled models are hundreds of thousands of objects: a full search through them holds up every
+    page for a quarter of a second. Does nothing while there are few new objects.
+    """
+    if len(gc.get_objects()) < MANY_OBJECTS:
+        return
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    # Python counts anew how many objects are old: with few of them it looks often, and each look is short.
+    gc.collect()
+
+
+MANY_OBJECTS = 50_000
+"""Objects that Python searches in about 20 ms."""
 
 
 @cache

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from core.environment import settle_memory
 from core.errors import Problem, UserError
 from core.runs import access
 from core.runs.datasets import DatasetStore
@@ -278,6 +279,8 @@ class RunManager:
             with self._guard:
                 self._live.pop(row.id, None)
             self._spread()
+            # The programs it compiled stay for the next run.
+            settle_memory()
         return True
 
     def _hold_unsaved(self, row: RunRow, bad: UserError) -> None:
