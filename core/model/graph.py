@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from numpyro.infer.inspect import generate_graph_specification, get_model_relations
@@ -45,30 +46,40 @@ def dot_source(specification: Mapping[str, Any], sizes: Mapping[str, int]) -> st
     nodes = specification["node_data"]
     lines = [
         "digraph {",
-        f'graph [bgcolor="transparent" rankdir=TB nodesep=0.2 ranksep=0.35 {STYLE} fontcolor="#7A8A99"]',
+        f'graph [bgcolor="transparent" rankdir=TB nodesep=0.2 ranksep=0.35 {STYLE}]',
         f'node [style=filled shape=box color="#7A8A99" fontcolor="#17212B" margin="0.12,0.06" {STYLE}]',
         'edge [color="#7A8A99" arrowsize=0.7]',
     ]
     for plate, names in specification["plate_groups"].items():
-        drawn = [_node(name, nodes[name]) for name in names]
-        lines += drawn if plate is None else _cluster(plate, sizes.get(plate), drawn)
+        lines += [_node(name, nodes[name], _members(plate, sizes)) for name in names]
     lines += [f'"{start}" -> "{end}"' for start, end in specification["edge_list"]]
     return "\n".join([*lines, "}"])
 
 
-def _cluster(plate: str, size: int | None, nodes: Iterable[str]) -> list[str]:
-    label = plate if size is None else f"{size:,} {plate}"
-    return [f'subgraph "cluster_{plate}" {{', f'label="{label}" labeljust=l color="#7A8A99" style=rounded', *nodes, "}"]
+def _members(plate: str | None, sizes: Mapping[str, int]) -> str:
+    """How many there are of each site of a plate. It stands in the node, where no arrow crosses it."""
+    return f", {sizes[plate]:,} {plate}" if plate is not None and plate in sizes else ""
 
 
-def _node(name: str, facts: Mapping[str, Any]) -> str:
+def _node(name: str, facts: Mapping[str, Any], members: str) -> str:
     observed = facts["is_observed"]
     fill = OBSERVED_FILL if observed else FILLS.get(name.split("_")[0], "#FFFFFF")
-    kind = "observed" if observed else facts["distribution"]
-    return f'"{name}" [label="{name.replace("_", " ")}\\n{kind}" tooltip="{_meaning(name)}" fillcolor="{fill}"]'
+    kind = "observed" if observed else _words(facts["distribution"])
+    return f'"{name}" [label="{_label(name)}\\n{kind}{members}" tooltip="{_meaning(name)}" fillcolor="{fill}"]'
+
+
+def _words(distribution: str) -> str:
+    """'HalfNormal' as 'half normal'."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", distribution).lower()
+
+
+def _label(name: str) -> str:
+    if name in sites.SITES:
+        return sites.SITES[name].label
+    return f"spread of {sites.SITES[sites.SCALES[name]].label}" if name in sites.SCALES else "units sold"
 
 
 def _meaning(name: str) -> str:
     if name in sites.SITES:
         return sites.SITES[name].meaning
-    return f"Spread of {sites.SCALES[name].replace('_', ' ')}" if name in sites.SCALES else "Units sold"
+    return f"How far it scatters: {sites.SITES[sites.SCALES[name]].label}" if name in sites.SCALES else "Units sold"

@@ -22,22 +22,36 @@ class Site:
     """One unknown. `axes` are Panel axes; `scale` names the site of its spread around its parent, if it has one."""
 
     axes: tuple[str, ...]
+    label: str
+    """What it is called in a picture."""
     meaning: str
     scale: str = ""
 
 
 SITES: dict[str, Site] = {
-    GLOBAL: Site((), "The market's price elasticity, % units per % price"),
-    CATEGORY: Site(("category",), "A category's price elasticity", "elasticity_category_scale"),
-    PRODUCT: Site(("product",), "A product's price elasticity", "elasticity_product_scale"),
-    LEVEL_GLOBAL: Site((), "The market's log units at usual prices"),
-    LEVEL_CATEGORY: Site(("category",), "A category's log units at usual prices", "level_category_scale"),
-    LEVEL_SERIES: Site(("series",), "A series' log units at its usual price", "level_series_scale"),
-    TIME: Site(("category", "period"), "A period's effect on log units; shared: period only", "time_scale"),
-    COVARIATE_GLOBAL: Site(("covariate",), "A covariate's effect on log units in the market"),
-    COVARIATE_CATEGORY: Site(("category", "covariate"), "A covariate's effect in a category", "covariate_scale"),
-    CONCENTRATION_GLOBAL: Site((), "Log concentration of the market's counts; large is close to Poisson"),
-    CONCENTRATION_CATEGORY: Site(("category",), "Log concentration of a category's counts"),
+    GLOBAL: Site((), "market elasticity", "The market's price elasticity, % units per % price"),
+    CATEGORY: Site(("category",), "category elasticity", "A category's price elasticity", "elasticity_category_scale"),
+    PRODUCT: Site(("product",), "product elasticity", "A product's price elasticity", "elasticity_product_scale"),
+    LEVEL_GLOBAL: Site((), "market sales level", "The market's log units at usual prices"),
+    LEVEL_CATEGORY: Site(
+        ("category",), "category sales level", "A category's log units at usual prices", "level_category_scale"
+    ),
+    LEVEL_SERIES: Site(
+        ("series",), "series sales level", "A series' log units at its usual price", "level_series_scale"
+    ),
+    TIME: Site(
+        ("category", "period"), "period effect", "A period's effect on log units; shared: period only", "time_scale"
+    ),
+    COVARIATE_GLOBAL: Site(
+        ("covariate",), "market covariate effect", "A covariate's effect on log units in the market"
+    ),
+    COVARIATE_CATEGORY: Site(
+        ("category", "covariate"), "category covariate effect", "A covariate's effect in a category", "covariate_scale"
+    ),
+    CONCENTRATION_GLOBAL: Site(
+        (), "market concentration", "Log concentration of the market's counts; large is close to Poisson"
+    ),
+    CONCENTRATION_CATEGORY: Site(("category",), "category concentration", "Log concentration of a category's counts"),
 }
 
 SCALES: dict[str, str] = {site.scale: name for name, site in SITES.items() if site.scale}

@@ -28,7 +28,18 @@ def test_products_depend_on_their_category_and_units_on_products(panel):
     assert '"elasticity_product" -> "units"' in source
 
 
-def test_plates_carry_their_sizes(panel):
+def test_sites_carry_plain_names_and_the_size_of_their_plate(panel):
     source = model_graph(panel, ModelPlan())
-    assert 'label="6 products"' in source
-    assert 'label="2 categories"' in source
+    assert 'label="product elasticity\\nnormal, 6 products"' in source
+    assert 'label="category elasticity\\nnormal, 2 categories"' in source
+    assert 'label="spread of product elasticity\\nhalf normal"' in source
+
+
+def test_no_label_stands_where_an_arrow_may_cross_it(panel):
+    labelled = [line for line in model_graph(panel, ModelPlan()).splitlines() if "label=" in line]
+    assert labelled and all(line.startswith('"') and " -> " not in line for line in labelled)
+
+
+def test_no_label_is_the_raw_name_of_a_site(panel):
+    labels = re.findall(r'label="([^"]*)"', model_graph(panel, ModelPlan()))
+    assert labels and not [label for label in labels if "_" in label or "global" in label or "scale" in label]
