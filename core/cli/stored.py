@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from core.cli.problems import say_outcome
 from core.cli.progress import interrupts
 from core.report import wording
 from core.report.results import write_result
+from core.runs.compiled import keep_compiled
 from core.runs.manager import RunManager
 from core.runs.snapshots import RunSnapshot, RunState
 from core.settings import load_settings
@@ -21,7 +23,9 @@ LOOK_SECONDS = 0.5
 @contextmanager
 def manager() -> Iterator[RunManager]:
     """The run store of the settings' data folder; runs that others left in the queue stay theirs."""
-    with closing(RunManager(load_settings(), adopt=False)) as opened:
+    settings = load_settings()
+    keep_compiled(settings)
+    with closing(RunManager(settings, adopt=False)) as opened:
         yield opened
 
 
@@ -34,7 +38,7 @@ def follow(runs: RunManager, run_id: str) -> int:
             if asked:
                 runs.stop(run_id)
             ended = runs.wait(run_id, LOOK_SECONDS, teller)
-    print(ended.outcome, file=sys.stderr)
+    say_outcome(ended.outcome)
     if not ended.usable:
         return UNUSABLE
     return INTERRUPTED if ended.state is RunState.STOPPED else USABLE

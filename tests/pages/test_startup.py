@@ -17,6 +17,8 @@ assert not backends_are_initialized(), "a device was started"
 assert abs(sys.getswitchinterval() - SWITCH_SECONDS) < 1e-5
 assert gc.get_freeze_count() > 100_000 > len(gc.get_objects())
 from pathlib import Path
+import jax, core.settings
+assert jax.config.jax_compilation_cache_dir == str(core.settings.load_settings().data_dir.absolute() / "compiled")
 missing = [p for p in Path("pages/components").glob("*.py") if f"pages.components.{p.stem}" not in sys.modules]
 assert not missing, missing
 """
