@@ -16,7 +16,7 @@ import numpy as np
 from core.cli import sales, stored
 from core.cli.options import add_declared, gathered, place, settled
 from core.cli.problems import say_problems
-from core.cli.progress import Narrator, interrupts
+from core.cli.progress import Narrator, interrupts, say_outcome
 from core.data.choices import Choices
 from core.data.encoding import encode
 from core.data.roles import Roles
@@ -87,7 +87,7 @@ def _run_here(arguments: argparse.Namespace, order: Order) -> int:
     stopped = result.outcome.ending is Ending.STOPPED
     if not first():
         return UNUSABLE if not result.outcome.usable else INTERRUPTED if stopped else USABLE
-    print(result.outcome.sentence, file=sys.stderr)
+    say_outcome(result.outcome.sentence)
     if not result.outcome.usable:
         return UNUSABLE
     posterior = posterior_of(result, panel, labels, plan.seed)

@@ -10,10 +10,17 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TextIO
 
-from core.inference.fit import Chunk, Watcher
+from core.inference.fit import Chunk, Ending, Watcher
 from core.report import wording
 
 SECONDS_BETWEEN_LINES = 5.0
+
+
+def say_outcome(sentence: str) -> None:
+    """Print on stderr how a fit ended, as a warning where it ended before it had converged."""
+    if Ending.NOT_CONVERGED.tells(sentence):
+        sentence = f"warning: {sentence} The results are where it stood then: do not rely on them."
+    print(sentence, file=sys.stderr)
 
 
 @contextmanager

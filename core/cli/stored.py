@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from core.cli.problems import say_outcome
-from core.cli.progress import interrupts
+from core.cli.progress import interrupts, say_outcome
 from core.report import wording
 from core.report.results import write_result
 from core.runs.compiled import keep_compiled

@@ -26,6 +26,10 @@ class Ending(Enum):
     )
     FAILED = "The fit failed: {reason}"
 
+    def tells(self, sentence: str) -> bool:
+        """Whether `sentence` is how this ending is told."""
+        return sentence.startswith(self.value.partition("{")[0])
+
 
 @dataclass(frozen=True)
 class Outcome:

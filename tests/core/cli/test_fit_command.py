@@ -111,6 +111,20 @@ def test_without_a_place_to_write_nothing_starts(market, capsys):
     assert "--out" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("where", ["here", "stored"])
+def test_a_fit_that_has_not_converged_is_a_warning_and_one_that_has_is_none(
+    market, tmp_path, monkeypatch, capsys, where
+):
+    monkeypatch.setenv("ISOELASTIC_DATA_DIR", str(tmp_path / "store"))
+    wanted = ["fit", str(market / "m.csv"), "--likelihood", "poisson", "--out", str(tmp_path / "out")]
+    wanted += ["--store"] if where == "stored" else []
+    assert main([*wanted, "--max-iterations", "2"]) == 0
+    assert "warning: Not converged after 2 steps" in capsys.readouterr().err
+    assert "Not converged" in json.loads((tmp_path / "out" / "manifest.json").read_text())["outcome"]["sentence"]
+    assert main(wanted) == 0
+    assert "\nwarning:" not in "\n" + capsys.readouterr().err
+
+
 def test_a_stored_run_is_listed_exported_compared_and_deleted(market, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ISOELASTIC_DATA_DIR", str(tmp_path / "store"))
     ids = []
