@@ -196,12 +196,6 @@ def role_problems(roles: Roles, columns: Iterable[str]) -> list[Problem]:
     return problems
 
 
-def keep_known(roles: Roles, source: Source) -> Roles:
-    """The roles without those whose column this file lacks: what is left of an earlier file's choice."""
-    stale = {role: None for role, name in assigned(roles).items() if name not in source.columns}
-    return replace(roles, **stale, covariates=tuple(name for name in roles.covariates if name in source.columns))
-
-
 def assign(roles: Roles, role: str, column: str | None) -> Roles:
     """The roles with `role` played by `column`, which loses any other role it had."""
     freed = {other: None for other, name in assigned(roles).items() if column is not None and name == column}

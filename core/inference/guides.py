@@ -23,7 +23,6 @@ class GuideOptions:
 
 
 Build = Callable[[Callable[..., Any], GuideOptions], autoguide.AutoGuide]
-LOC_AND_SCALE = ("loc", "scale")
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,6 @@ class GuideSpec:
     memory: Literal["D", "rank x D", "D^2"] = "D"
     couples_products: bool = True
     """False where every product's parameters can live on a device of their own."""
-    starts_from: tuple[str, ...] = LOC_AND_SCALE
-    """What a start can set: where the guide is centred, and how wide it is."""
 
 
 def _scaled(kind: type[autoguide.AutoGuide], **more: Callable[[GuideOptions], Any]) -> Build:
@@ -79,19 +76,16 @@ GUIDES: dict[str, GuideSpec] = {
         "All correlations. For up to a few thousand unknowns.",
         _scaled(autoguide.AutoMultivariateNormal),
         memory="D^2",
-        starts_from=("loc",),
     ),
     "AutoIAFNormal": GuideSpec(
         "Inverse autoregressive flow: skewed and curved posteriors of small markets.",
         _unscaled(autoguide.AutoIAFNormal),
         memory="D^2",
-        starts_from=(),
     ),
     "AutoBNAFNormal": GuideSpec(
         "Block neural flow: as IAF, more flexible, slower.",
         _unscaled(autoguide.AutoBNAFNormal),
         memory="D^2",
-        starts_from=(),
     ),
     "AutoLaplaceApproximation": GuideSpec(
         "The posterior mode and its curvature, for up to a few thousand unknowns. Fix the scales, or go non-centred: "
@@ -100,13 +94,11 @@ GUIDES: dict[str, GuideSpec] = {
             model, init_loc_fn=options.init_loc, hessian_fn=_curvature
         ),
         memory="D^2",
-        starts_from=("loc",),
     ),
     "AutoDelta": GuideSpec(
         "The posterior mode only, no intervals: a quick look. Fix the scales, or go non-centred: the mode of a learned "
         "spread is zero.",
         _unscaled(autoguide.AutoDelta),
         couples_products=False,
-        starts_from=("loc",),
     ),
 }

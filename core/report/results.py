@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from numbers import Number
@@ -25,7 +23,6 @@ from core.report.tables import elasticity_table
 
 RESULT_FILES = ("elasticities.parquet", "elasticities.csv", "posterior.nc", "manifest.json")
 """In the order in which they appear: a folder with a manifest is complete."""
-STORED = {".nc", ".parquet", ".xlsx"}
 """Files that compression hardly shrinks."""
 
 
@@ -108,21 +105,6 @@ def write_result(
         return tuple(_move(beside / file, folder / file) for file in RESULT_FILES)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-def write_zip(path: Path, folder: Path) -> Path:
-    """Pack every result file of `folder` into one archive at `path`, which appears only when complete."""
-    handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    os.close(handle)
-    try:
-        with zipfile.ZipFile(partial, "w") as archive:
-            for file in sorted(Path(folder).iterdir()):
-                if file.is_file() and not file.name.startswith(".") and file != path:
-                    kind = zipfile.ZIP_STORED if file.suffix in STORED else zipfile.ZIP_DEFLATED
-                    archive.write(file, file.name, compress_type=kind)
-        return _move(Path(partial), path)
-    finally:
-        Path(partial).unlink(missing_ok=True)
 
 
 def _move(source: Path, target: Path) -> Path:

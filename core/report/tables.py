@@ -13,7 +13,6 @@ CONTRACT_COLUMNS = (
     "level", "category", "product", "n_obs", "mean", "sd", "lower", "median", "upper", "prob_elastic",
 )  # fmt: skip
 """First columns of every elasticity table, in this order: what the command line promises."""
-DETAIL_COLUMNS = ("price_sd", "own_estimate", "own_se", "shrinkage")
 VERDICT_COLUMN = "verdict"
 
 
@@ -25,11 +24,6 @@ def elasticity_table(posterior: Posterior) -> pd.DataFrame:
     """
     parts = [_level(posterior, name) for name in LEVELS]
     return pd.concat(parts, ignore_index=True)
-
-
-def product_table(posterior: Posterior) -> pd.DataFrame:
-    """The rows of products only."""
-    return _level(posterior, "product")
 
 
 def _level(posterior: Posterior, level: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import streamlit as st
 from core.inference.fit import Fit
 from core.posterior.posterior import Posterior
 from core.posterior.verdicts import CERTAINTY, VERDICTS
-from core.report.wording import elasticity, plural, share
+from core.report.wording import elasticity, share
 from core.runs.requests import RunSummary
 from core.runs.snapshots import RunSnapshot
 from pages.components.access import viewer
@@ -95,14 +95,6 @@ def limits() -> None:
             "- **The interval is the model's.** It covers what the data leave open if the model holds; the check "
             "*Could the model have made these data?* says how well it does."
         )
-
-
-def summary_words(posterior: Posterior) -> str:
-    """The finding in one sentence, for alt texts."""
-    market = posterior.levels["global"]
-    return f"Market {elasticity(market.mean[0], market.lower[0], market.upper[0])} over " + plural(
-        posterior.n_products, "product"
-    )
 
 
 def waiting_for(run_id: str) -> None:

@@ -11,7 +11,6 @@ from core.data.roles import (
     Roles,
     assign,
     guess_roles,
-    keep_known,
     offered_covariates,
     role_problems,
     roles_from_options,
@@ -106,12 +105,6 @@ def test_a_column_that_takes_a_role_gives_up_its_other_one() -> None:
     assert assign(roles, "units", "b") == Roles("a", None, "b", covariates=("d",))
     assert assign(roles, "period", "d") == Roles("a", "b", "c", "d")
     assert assign(roles, "units", None) == Roles("a", "b", None, covariates=("d",))
-
-
-def test_roles_of_an_earlier_file_do_not_survive(tmp_path: Path) -> None:
-    source = read_rows(tmp_path, GOOD)
-    stale = Roles("product", "old price", "units", "week", store="shop", covariates=("feat", "week"))
-    assert keep_known(stale, source) == Roles("product", None, "units", "week", covariates=("week",))
 
 
 def test_options_go_over_guesses(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from core.report.figures import (
     z_histogram,
 )
 from core.report.palette import COLOURS, SYMBOLS, colour
-from core.report.tables import elasticity_table, product_table
+from core.report.tables import elasticity_table
 from tests.core.posterior.handmade import market
 
 LARGEST_JSON = 1_500_000
@@ -47,8 +47,8 @@ def table(parts):
 
 
 @pytest.fixture(scope="module")
-def products(parts):
-    return product_table(parts[0])
+def products(table):
+    return table[table["level"] == "product"].reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from core.inference.plan import FitPlan, plan_from_dict
 from core.posterior.posterior import posterior_from_draws
 from core.report import results
 from core.report.netcdf import posterior_tree
-from core.report.results import RESULT_FILES, to_json, write_result, write_zip
+from core.report.results import RESULT_FILES, to_json, write_result
 from core.report.tables import CONTRACT_COLUMNS, elasticity_table
 from tests.core.posterior.handmade import fit_of, market
 
@@ -141,15 +140,6 @@ def test_writing_again_replaces_the_result_and_keeps_other_files(tmp_path, found
     _write(folder, found)
     _write(folder, found)
     assert sorted(path.name for path in folder.iterdir()) == sorted([*RESULT_FILES, "notes.txt"])
-
-
-def test_the_archive_holds_every_result_file(tmp_path, found):
-    _write(tmp_path / "out", found)
-    path = write_zip(tmp_path / "result.zip", tmp_path / "out")
-    with zipfile.ZipFile(path) as archive:
-        assert archive.testzip() is None
-        assert sorted(archive.namelist()) == sorted(RESULT_FILES)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "result.zip"]
 
 
 def test_a_name_with_a_zero_sign_does_not_lose_the_draws(tmp_path, found):

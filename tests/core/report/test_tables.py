@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.posterior.posterior import posterior_from_draws
-from core.report.tables import CONTRACT_COLUMNS, elasticity_table, matching, page_of, product_table
+from core.report.tables import CONTRACT_COLUMNS, elasticity_table, matching, page_of
 from tests.core.posterior.handmade import market
 
 
@@ -17,6 +17,11 @@ def posterior():
 @pytest.fixture(scope="module")
 def table(posterior):
     return elasticity_table(posterior)
+
+
+@pytest.fixture(scope="module")
+def products(table):
+    return table[table["level"] == "product"].reset_index(drop=True)
 
 
 def test_the_promised_columns_come_first(table):
@@ -47,21 +52,18 @@ def test_own_estimates_and_diagnostics_belong_to_products(table):
     assert table["k_hat"].iloc[-1] == pytest.approx(0.9)
 
 
-def test_search_is_literal_and_ignores_case(posterior):
-    products = product_table(posterior)
+def test_search_is_literal_and_ignores_case(products):
     assert matching(products, search="CATEGORY 2")["category"].unique().tolist() == ["category 2"]
     assert matching(products, search="0001")["product"].tolist() == ["00001", "00010", "00011"]
     assert matching(products, search=".*").empty
 
 
-def test_filters_combine(posterior):
-    products = product_table(posterior)
+def test_filters_combine(products):
     found = matching(products, category="category 2", verdict="no variation")
     assert found["product"].tolist() == ["00011"]
 
 
-def test_pages_cut_the_sorted_table_and_missing_values_come_last(posterior):
-    products = product_table(posterior)
+def test_pages_cut_the_sorted_table_and_missing_values_come_last(products):
     first = page_of(products, sort="own_estimate", ascending=False, page=1, size=5)
     last = page_of(products, sort="own_estimate", ascending=False, page=99, size=5)
     assert (first.matched, first.pages, last.page, len(last.rows)) == (12, 3, 3, 2)
@@ -69,8 +71,8 @@ def test_pages_cut_the_sorted_table_and_missing_values_come_last(posterior):
     assert np.isnan(last.rows["own_estimate"].iloc[-1])
 
 
-def test_nothing_found_is_one_empty_page(posterior):
-    found = page_of(product_table(posterior), search="no such product")
+def test_nothing_found_is_one_empty_page(products):
+    found = page_of(products, search="no such product")
     assert (found.matched, found.page, found.pages, len(found.rows)) == (0, 1, 1, 0)
 
 
