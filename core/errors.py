@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""Worst first."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class Problem:
     consequence: str = ""
     choice: str = ""
 
+    @property
+    def rank(self) -> int:
+        """0 for the worst severity."""
+        return SEVERITIES.index(self.severity)
+
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         examples = f" (for example {', '.join(self.examples)})" if self.examples else ""
@@ -42,3 +49,8 @@ class UserError(Exception):
     def __init__(self, problems: Problem | Iterable[Problem]):
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def worst_first(problems: Iterable[Problem]) -> list[Problem]:
+    """Errors, then warnings, then notes; within each, by rows touched."""
+    return sorted(problems, key=lambda problem: (problem.rank, -problem.rows))

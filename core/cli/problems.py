@@ -8,12 +8,10 @@ from collections.abc import Iterable
 
 from core.errors import Problem
 
-RANK = {"error": 0, "warning": 1, "note": 2}
-
 
 def say_problems(problems: Iterable[Problem]) -> None:
     """Print problems on stderr, errors first, each with its remedy."""
-    for problem in sorted(problems, key=lambda problem: RANK[problem.severity]):
+    for problem in sorted(problems, key=lambda problem: problem.rank):
         print(f"{problem.severity}: {plain(str(problem))}", file=sys.stderr)
 
 

@@ -11,7 +11,8 @@ from core.data.cells import Draft, Names
 from core.data.choices import Choices
 from core.data.columns import CodedColumn, coded
 from core.data.encoding import natural_key
-from core.data.findings import Findings, plural, some, spelt
+from core.data.findings import Findings, some, spelt
+from core.words import plural
 
 NO_CATEGORY = "(no category)"
 

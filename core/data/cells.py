@@ -10,10 +10,11 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from core.data.choices import Choices
-from core.data.findings import Findings, plural
+from core.data.findings import Findings
 from core.data.roles import Roles
 from core.data.sales import covariate_column
 from core.errors import Problem
+from core.words import plural
 
 SAME_PRICE = 1e-9
 """Relative difference of prices that is rounding."""

@@ -14,9 +14,10 @@ from core.data.choices import Choices
 from core.data.columns import CodedColumn, NumberColumn, Rows, coded, number_column, period_column
 from core.data.dates import Dates, Order
 from core.data.encoding import natural_key
-from core.data.findings import LOST, Findings, either, plural, severity_of, some, spelt, treated
+from core.data.findings import LOST, Findings, either, severity_of, some, spelt, treated
 from core.data.numbers import Mark
 from core.errors import Problem
+from core.words import plural
 
 TOTALS = re.compile(
     r"\W*(?:(?:grand|sub|over ?all|zwischen|gesamt)[ -]?)?(?:totals?|sums?|summe|gesamt|insgesamt)\W*|all products",

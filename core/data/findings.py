@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from core.data.columns import CodedColumn, Rows
-from core.errors import Problem, Severity
+from core.errors import Problem, Severity, worst_first
+from core.words import plural
 
 EXAMPLES = 3
 FIRST_DATA_ROW = 2
 """Row number, as a spreadsheet shows it, of the first row below the header."""
 LOST = "Their sales do not count."
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 class Findings:
@@ -76,14 +76,7 @@ class Findings:
 
     def sorted(self) -> tuple[Problem, ...]:
         """Problems, worst first: by severity, then by rows."""
-        return tuple(sorted(self.problems, key=lambda p: (SEVERITIES.index(p.severity), -p.rows)))
-
-
-def plural(count: int, noun: str) -> str:
-    """'1 row', '2,610 rows'."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+        return tuple(worst_first(self.problems))
 
 
 def severity_of(stop: bool) -> Severity:

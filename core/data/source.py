@@ -25,6 +25,7 @@ from core.data.workbook import read_workbook
 from core.environment import free_memory_bytes
 from core.errors import Problem, UserError
 from core.settings import Settings, load_settings
+from core.words import shown_name
 
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zX": "xz", b"(\xb5/\xfd": "zstd", b"7z\xbc\xaf": "7-Zip"}
@@ -95,8 +96,7 @@ def read_source(path: str | Path, name: str | None = None, settings: Settings | 
 
 def display_name(name: str) -> str:
     """A file's own name without folders, control characters or endless length."""
-    bare = re.split(r"[\\/]", name)[-1]
-    return re.sub(r"[\x00-\x1f\x7f]", "", bare).strip()[:120] or "unnamed"
+    return shown_name(re.split(r"[\\/]", name)[-1])
 
 
 _Parts = tuple[pd.DataFrame, tuple[Problem, ...], dict[str, int], str, bool]

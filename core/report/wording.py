@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from core.words import plural as plural
+
 MISSING = "–"
 
 
@@ -73,11 +75,6 @@ def size(value: float) -> str:
             return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
         value /= 1_000
     return f"{value:,.1f} TB"
-
-
-def plural(number: int, singular: str, several: str | None = None) -> str:
-    """'1 product', '11,987 products'."""
-    return f"{number:,} {singular if number == 1 else several or singular + 's'}"
 
 
 def _two(total: int, size: int, part: int, big: str, small: str) -> str:

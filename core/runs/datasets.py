@@ -15,11 +15,12 @@ import pandas as pd
 import pyarrow as pa
 
 from core.errors import Problem, UserError
-from core.runs.files import disk_errors, folder_bytes, shown_name, write_whole
+from core.runs.files import disk_errors, folder_bytes, write_whole
 from core.runs.snapshots import RunState
 from core.runs.store import RunStore
 from core.runs.values import from_text, to_text
 from core.settings import Settings
+from core.words import shown_name
 
 if TYPE_CHECKING:
     from core.data.source import Source

@@ -14,9 +14,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from core.errors import Problem, UserError
+from core.words import LONGEST_NAME
 
 TEMPORARY = ".part"
-LONGEST_NAME = 120
 UPLOAD_SECONDS = 3_600.0
 """Age from which on nobody reads an upload any more: this process may be taking one before it first looks around."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -77,15 +77,6 @@ def clear_uploads(folder: Path) -> None:
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > UPLOAD_SECONDS:
                     shutil.rmtree(path)
-
-
-def shown_name(text: str, fallback: str = "unnamed") -> str:
-    """`text` as a name for screens and lists: one line, no control characters, at most 120 characters."""
-    kept = "".join(" " if unicodedata.category(sign) in INVISIBLE else sign for sign in text)
-    return " ".join(kept.split())[:LONGEST_NAME].strip() or fallback
-
-
-INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
 def file_name(text: str, fallback: str = "run") -> str:

@@ -20,7 +20,7 @@ from core.errors import Problem, UserError
 from core.runs import access
 from core.runs.datasets import DatasetStore
 from core.runs.desk import Desk, result_path, run_folder
-from core.runs.files import clear_leftovers, clear_uploads, shown_name
+from core.runs.files import clear_leftovers, clear_uploads
 from core.runs.locks import Liveness, device_lock
 from core.runs.log import EventLog
 from core.runs.prepare import Prepared, prepare
@@ -33,6 +33,7 @@ from core.runs.values import to_text
 from core.runs.views import request_of, snapshot_of
 from core.runs.work import discard_files, work
 from core.settings import Settings
+from core.words import shown_name
 
 RESULTS_KEPT = 3
 MARKETS_KEPT = 2

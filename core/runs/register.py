@@ -11,7 +11,6 @@ from core.errors import Problem, UserError
 from core.inference.plan import FitPlan, plan_with
 from core.runs import access
 from core.runs.datasets import DatasetStore
-from core.runs.files import shown_name
 from core.runs.locks import Liveness
 from core.runs.log import EventLog
 from core.runs.queue import lane_of, waiting
@@ -21,6 +20,7 @@ from core.runs.store import RunRow, RunStore
 from core.runs.values import to_text
 from core.runs.views import plan_line, request_of, resumable, steps_total, summary_of
 from core.settings import Settings
+from core.words import shown_name
 
 QUEUED = frozenset({RunState.QUEUED})
 WORKING = frozenset(AT_WORK)

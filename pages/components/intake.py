@@ -13,8 +13,9 @@ from core.data.markets import demo_market, market_source, truth_frame
 from core.data.source import read_source
 from core.declare import declarations
 from core.errors import Problem, UserError
-from core.runs.files import disk_errors, shown_name
+from core.runs.files import disk_errors
 from core.simulation import MarketPlan, simulate
+from core.words import shown_name
 from pages.components.access import owner, viewer
 from pages.components.address import work_on
 from pages.components.forms import show_fields

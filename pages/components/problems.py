@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
-from core.errors import Problem
+from core.errors import SEVERITIES, Problem, worst_first
 from core.report.wording import plural
 from pages.components.text import escaped
 
-RANK = {"error": 0, "warning": 1, "note": 2}
 BADGES = {
     "error": ("Stops the work", ":material/error:", "red"),
     "warning": ("Check", ":material/warning:", "orange"),
@@ -19,11 +18,6 @@ BADGES = {
 FEW = 3
 """Problems that stand open on the page; more of them scroll in a box of their own."""
 BOX_HEIGHT = 430
-
-
-def worst_first(problems: Iterable[Problem]) -> list[Problem]:
-    """Errors, then warnings, then notes; within each, by rows touched."""
-    return sorted(problems, key=lambda problem: (RANK[problem.severity], -problem.rows))
 
 
 def show_problems(problems: Iterable[Problem], choose: Callable[[Problem], None] | None = None) -> None:
@@ -38,7 +32,7 @@ def summary_of(problems: Iterable[Problem]) -> str:
     """How many of each kind, in words: '1 stops the work, 2 to check, 3 notes'."""
     kinds = [problem.severity for problem in problems]
     words = {"error": "{} to mend", "warning": "{} to check", "note": "{} to know"}
-    return ", ".join(words[kind].format(kinds.count(kind)) for kind in RANK if kind in kinds) or "none found"
+    return ", ".join(words[kind].format(kinds.count(kind)) for kind in SEVERITIES if kind in kinds) or "none found"
 
 
 def _row(problem: Problem, choose: Callable[[Problem], None] | None) -> None:

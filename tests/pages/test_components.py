@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import norm
 
 from core.declare import declarations
-from core.errors import Problem
+from core.errors import Problem, worst_first
 from core.inference.fit import Estimates
 from core.inference.plan import FitPlan
 from core.runs.curves import curve_of
 from core.runs.snapshots import Progress, RunState
 from pages.components.forms import SPOKEN, names_for, spoken
 from pages.components.livecharts import MOST_CATEGORIES, estimate_rows, estimates_chart, loss_chart
-from pages.components.problems import summary_of, worst_first
+from pages.components.problems import summary_of
 from pages.components.states import BADGES
 from pages.components.text import MARKS, escaped
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import UserError
-from core.runs.files import clear_leftovers, file_name, folder_bytes, shown_name, write_whole
+from core.runs.files import clear_leftovers, file_name, folder_bytes, write_whole
 from core.runs.manager import RunManager
 from core.settings import Settings
 
@@ -66,12 +66,6 @@ def test_what_a_killed_writer_left_is_cleared(tmp_path: Path):
 )
 def test_names_become_harmless_file_names(given: str, made: str):
     assert file_name(given) == made
-
-
-def test_shown_names_are_one_clean_line():
-    assert shown_name("  weekly\r\nsales\x1b[31m \u202eevil ") == "weekly sales [31m evil"
-    assert shown_name("\x00\x01") == "unnamed"
-    assert shown_name("Käse 2,5 %") == "Käse 2,5 %"
 
 
 def test_folder_bytes_adds_every_file(tmp_path: Path):
