@@ -22,6 +22,7 @@ from core.inference.engines import draw, fit
 from core.inference.fit import Draws
 from core.inference.plan import ENGINES, FitPlan
 from core.model.plan import LIKELIHOODS, SCALES, ModelPlan
+from core.posterior.accuracy import share_inside
 from core.simulation import Market, MarketPlan, simulate
 
 MASSES = (0.9, 0.5)
@@ -139,7 +140,7 @@ def _markets(plan: CalibrationPlan) -> Iterable[MarketPlan]:
 def _summary(market: Market, draws: Draws, seconds: float, poor: float, outcome: str) -> Calibration:
     truth, plan = market.truth, market.plan
     inside = {
-        f"{level}_{int(100 * mass)}": _covered(values, target, mass)
+        f"{level}_{int(100 * mass)}": share_inside(values, target, mass)
         for level, values, target in (
             ("product", draws.elasticity_product, truth.elasticity_product),
             ("category", draws.elasticity_category, truth.elasticity_category),
@@ -156,11 +157,6 @@ def _summary(market: Market, draws: Draws, seconds: float, poor: float, outcome:
         bias=float(np.mean(mean - truth.elasticity_product)), spread=float(np.mean(scale)), poor=poor,
         seconds=seconds, outcome=outcome, histogram=tuple(np.histogram(np.clip(z, -3.99, 3.99), BINS)[0].tolist()),
     )  # fmt: skip
-
-
-def _covered(draws: np.ndarray, truth: np.ndarray, mass: float) -> float:
-    low, high = np.quantile(draws, [0.5 - mass / 2, 0.5 + mass / 2], axis=0)
-    return float(np.mean((truth >= low) & (truth <= high)))
 
 
 def write_lines(path: Path, found: list[Calibration]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from core.benchmark import accuracy
 from core.benchmark.cases import Cell, blank, not_run
 from core.benchmark.measure_live import RUNS, measure_live
 from core.benchmark.memory import forget_peak, peak_bytes
@@ -25,6 +24,7 @@ from core.inference.placement import bytes_per_device, place, site_of
 from core.inference.plan import ARTICLE_PLAN, ARTICLE_SVI, FitPlan, SviPlan
 from core.model.plan import ModelPlan
 from core.panel import Panel, PanelLabels
+from core.posterior import accuracy
 from core.posterior.posterior import posterior_of
 from core.simulation import MarketPlan, simulate
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from core.benchmark.accuracy import of_draws, of_normals, rms
 from core.benchmark.cases import Cell
 from core.benchmark.measure import article_call, panel_plan, plan_of, set_up
 from core.benchmark.runner import ROOT, environment_of
@@ -28,6 +27,7 @@ from core.inference.engines import draw, fit
 from core.inference.fit import Chunk, Watcher
 from core.inference.plan import ARTICLE_SVI, FitPlan
 from core.panel import Panel
+from core.posterior.accuracy import of_draws, of_normals, rms
 
 OURS = {
     "structured": "The structured engine: the default of every fit.",

@@ -15,6 +15,7 @@ import numpy as np
 from core.data.markets import panel_of_market
 from core.inference.engines import draw, fit
 from core.inference.plan import FitPlan, SviPlan
+from core.posterior.accuracy import of_draws
 from core.simulation import MarketPlan, simulate
 
 RATES = (0.03, 0.1)
@@ -67,17 +68,15 @@ def measure(name: str, svi: SviPlan, market_plan: MarketPlan) -> Row:
     result = fit(FitPlan(engine="svi", svi=svi), panel)
     if not result.outcome.usable:
         return Row(name, svi.steps, 0, 0, np.nan, np.nan, np.nan, result.outcome.ending.name)
-    draws = draw(result, panel, DRAWS, 1)
-    truth = market.truth.elasticity_product
-    lower, upper = np.quantile(draws.elasticity_product, (0.05, 0.95), axis=0)
+    found = of_draws(draw(result, panel, DRAWS, 1), market.truth.elasticity_product)
     return Row(
         name=name,
         steps=svi.steps,
         seconds=result.timing.run_seconds,
         compile_seconds=result.timing.compile_seconds,
         loss=float(np.nanmean(result.losses[-100:])),
-        rmse=float(np.sqrt(np.mean((draws.elasticity_product.mean(axis=0) - truth) ** 2))),
-        coverage=float(np.mean((truth >= lower) & (truth <= upper))),
+        rmse=found["rmse_to_truth"],
+        coverage=found["coverage90"],
         ending=result.outcome.ending.name.lower(),
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from core.posterior.accuracy import rms
 from core.posterior.posterior import Posterior
 from core.posterior.summaries import BLOCK_BYTES
 
@@ -51,7 +52,7 @@ def recovery(
         level=level,
         truth=truth,
         z=z,
-        rmse=float(np.sqrt(np.mean(error[known] ** 2))) if known.any() else float("nan"),
+        rmse=rms(error[known]) if known.any() else float("nan"),
         coverage={mass: float((centrality <= mass).mean()) if known.any() else float("nan") for mass in masses},
     )
 

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from scipy.stats import norm
 
+from core.posterior.accuracy import rms
 from core.posterior.recovery import Recovery, width_verdict
 from core.report.chart import Chart, blank, compact, dots, plain, sentence, thinned
 from core.report.palette import Theme, colour, faint
@@ -50,7 +51,7 @@ def truth_scatter(table: pd.DataFrame, truth: np.ndarray, theme: Theme = "light"
             line={"color": colour("truth", theme), "dash": "dot", "width": 1.5},
         )
     )  # fmt: skip
-    rmse = float(np.sqrt(np.mean((data["mean"] - data["truth"]) ** 2)))
+    rmse = rms((data["mean"] - data["truth"]).to_numpy())
     alt = (
         f"Estimates against known elasticities of {plural(len(data), 'product')}: typical error {rmse:.2f};"
         f" {share(float(data['inside'].mean()))} of the intervals hold the truth."

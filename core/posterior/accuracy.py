@@ -1,4 +1,4 @@
-"""Turn estimates of simulated elasticities into how wrong they are and whether their intervals hold."""
+"""Turn estimates of elasticities whose truth is known into how wrong they are and whether their intervals hold."""
 
 from __future__ import annotations
 
@@ -26,14 +26,19 @@ def of_normals(
 def of_draws(draws: Draws, truth: Float[np.ndarray, "product"]) -> dict[str, float]:
     """Error of the draws' means and coverage of their central intervals."""
     values = np.asarray(draws.elasticity_product)
-    low90, low50, high50, high90 = np.quantile(values, (0.05, 0.25, 0.75, 0.95), axis=0)
     return {
         "rmse_to_truth": rms(values.mean(axis=0, dtype=np.float64) - truth),
-        "coverage90": float(((low90 <= truth) & (truth <= high90)).mean()),
-        "coverage50": float(((low50 <= truth) & (truth <= high50)).mean()),
+        "coverage90": share_inside(values, truth, 0.9),
+        "coverage50": share_inside(values, truth, 0.5),
     }
 
 
 def rms(distance: np.ndarray) -> float:
     """Root mean square."""
     return float(np.sqrt(np.mean(np.square(distance, dtype=np.float64))))
+
+
+def share_inside(draws: Float[np.ndarray, "draw *member"], truth: Float[np.ndarray, "*member"], mass: float) -> float:
+    """Share of true values inside the central interval of `mass` that the draws make."""
+    low, high = np.quantile(draws, (0.5 - mass / 2, 0.5 + mass / 2), axis=0)
+    return float(((low <= truth) & (truth <= high)).mean())
