@@ -38,14 +38,10 @@ class RunState(StrEnum):
         """It will change by itself: a page that shows it should look again."""
         return self in AT_WORK or self is RunState.QUEUED
 
-    @property
-    def resumable(self) -> bool:
-        """`resume` goes on with it."""
-        return self in RESUMABLE
-
 
 AT_WORK = frozenset({RunState.COMPILING, RunState.RUNNING, RunState.DRAWING})
 RESUMABLE = frozenset({RunState.PAUSED, RunState.STOPPED, RunState.FAILED, RunState.INTERRUPTED})
+"""States that `resume` goes on from, where steps are left."""
 
 PHASES: Mapping[str, tuple[RunState, str]] = {
     "reading": (RunState.COMPILING, "Reading the data"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from core.errors import UserError
 from core.inference.plan import FitPlan
 from core.runs.requests import RunRequest, RunSummary
-from core.runs.snapshots import PHASES, Progress, RunSnapshot, RunState
+from core.runs.snapshots import PHASES, RESUMABLE, Progress, RunSnapshot, RunState
 from core.runs.store import RunRow
 from core.runs.values import from_text
 
@@ -23,56 +24,39 @@ def request_of(text: str) -> RunRequest:
 def snapshot_of(row: RunRow, progress: Progress, position: int = 0) -> RunSnapshot:
     """A run as a page sees it. Raises UserError where its plan was written by another version."""
     return RunSnapshot(
-        run_id=row.id,
-        name=row.name,
-        owner=row.owner,
-        shared=row.shared,
-        note=row.note,
-        dataset_id=row.dataset_id,
-        dataset_name=row.dataset_name,
-        plan=request_of(row.request).plan,
-        state=row.state,
-        phase=PHASES[row.phase][1] if row.state.at_work and row.phase in PHASES else "",
+        **_as_stored(row),
         queue_position=position,
-        steps_done=row.steps_done,
-        steps_total=row.steps_total,
+        plan=request_of(row.request).plan,
+        phase=PHASES[row.phase][1] if row.state.at_work and row.phase in PHASES else "",
         n_obs=row.n_obs,
-        loss=row.loss,
         progress=progress,
         steps_per_second=row.rate,
         elapsed=row.seconds,
         left=_left(row),
         memory_bytes=row.memory,
-        outcome=row.outcome,
-        usable=row.usable,
-        resumable=resumable(row),
-        created=row.created,
     )
 
 
 def summary_of(row: RunRow, position: int = 0) -> RunSummary:
     """A run as a line of the list; never fails, whatever version wrote it."""
     return RunSummary(
-        run_id=row.id,
-        name=row.name,
-        owner=row.owner,
-        shared=row.shared,
-        note=row.note,
-        dataset_id=row.dataset_id,
-        dataset_name=row.dataset_name,
-        plan_line=_line(row),
-        state=row.state,
+        **_as_stored(row),
         queue_position=position,
-        steps_done=row.steps_done,
-        steps_total=row.steps_total,
-        loss=row.loss,
+        plan_line=_line(row),
         seconds=row.seconds,
-        created=row.created,
-        outcome=row.outcome,
-        usable=row.usable,
-        resumable=resumable(row),
         products=_products(row),
     )
+
+
+AS_STORED = (
+    "name", "owner", "shared", "note", "dataset_id", "dataset_name", "state", "steps_done", "steps_total", "loss",
+    "outcome", "usable", "created",
+)  # fmt: skip
+"""What a snapshot and a line of the list show as the store has it, under the same name."""
+
+
+def _as_stored(row: RunRow) -> dict[str, Any]:
+    return {"run_id": row.id, "resumable": resumable(row), **{name: getattr(row, name) for name in AS_STORED}}
 
 
 def plan_line(plan: FitPlan) -> str:
@@ -106,9 +90,8 @@ def steps_total(plan: FitPlan) -> int:
 
 def resumable(row: RunRow) -> bool:
     """Whether there is something left to do for it."""
-    if row.state is RunState.STOPPED:
-        return row.steps_done < row.steps_total
-    return row.state.resumable
+    done = row.state is RunState.STOPPED and row.steps_done >= row.steps_total
+    return row.state in RESUMABLE and not done
 
 
 def _left(row: RunRow) -> float | None:
