@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ from core.inference.engines import ENGINES
 from core.inference.plan import FitPlan, plan_with
 from core.runs.manager import RunManager
 from core.runs.requests import RunRequest
+from core.runs.snapshots import RunSnapshot
 from core.settings import Settings
 from core.simulation import MarketPlan, simulate
-from tests.core.runs.engine import Walk
+from tests.core.runs.engine import PATIENCE, Gate, Walk
 
 ROLES = Roles(product="product", price="price", units="units", period="period", category="category")
 PLAN = plan_with(FitPlan(), engine="svi", steps=100, draws=100)
@@ -59,3 +61,22 @@ def manager(settings: Settings, walk: Walk) -> Iterator[RunManager]:
 def request_for(manager: RunManager, source: Source) -> RunRequest:
     """A request for the small market; tests change it with `replace`."""
     return RunRequest(manager.datasets.add(source), ROLES, Choices(), PLAN, name="a run")
+
+
+def finish(manager: RunManager, run_id: str) -> RunSnapshot:
+    """Wait for the end of a run."""
+    snapshot = manager.wait(run_id, PATIENCE)
+    assert not snapshot.state.active, snapshot
+    return snapshot
+
+
+@contextmanager
+def held(manager: RunManager, walk: Walk, request: RunRequest, step: int) -> Iterator[str]:
+    """A run of `request` that stands still after `step` inside the block; its id."""
+    gate = Gate(walk, step)
+    run_id = manager.submit(request)
+    gate.wait()
+    try:
+        yield run_id
+    finally:
+        gate.open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from core.inference.plan import FitPlan
 from core.panel import Panel
 
 CHUNK = 10
+PATIENCE = 60.0
+"""Seconds after which a test gives up on a run that should end in one."""
 NOWHERE = Environment("3", {}, "test", "test", 1, 1.0, "cpu", ("cpu",))
 
 
@@ -72,3 +75,29 @@ class Walk:
             return (fit.state["x"][0] + rng.normal(size=(n_draws, *shape))).astype(np.float32)
 
         return Draws(normal(), normal(panel.n_categories), normal(panel.n_products), normal(panel.n_series))
+
+
+class Gate:
+    """Holds the engine after a given step until the test lets it go."""
+
+    def __init__(self, walk: Walk, step: int):
+        self.reached, self._go, self._step = threading.Event(), threading.Event(), step
+        walk.after_chunk = self._hold
+
+    def _hold(self, step: int) -> None:
+        if step == self._step:
+            self.reached.set()
+            assert self._go.wait(PATIENCE)
+
+    def wait(self) -> None:
+        assert self.reached.wait(PATIENCE)
+
+    def open(self) -> None:
+        self._go.set()
+
+
+def undisturbed(plan: FitPlan, steps: int) -> np.ndarray:
+    """The losses of a run that nothing stopped."""
+    walk = Walk()
+    state = {"x": np.full(3, 100.0 + plan.seed), "step": np.array(0)}
+    return walk._advance(state, steps)

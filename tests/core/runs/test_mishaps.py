@@ -20,8 +20,8 @@ from core.runs.requests import RunRequest
 from core.runs.snapshots import RunState
 from core.runs.values import to_text
 from core.settings import Settings
-from tests.core.runs.engine import Walk
-from tests.core.runs.test_manager import PATIENCE, Gate, finish, undisturbed
+from tests.core.runs.conftest import finish
+from tests.core.runs.engine import PATIENCE, Gate, Walk, undisturbed
 
 
 def fill_disk(monkeypatch: pytest.MonkeyPatch, full: Callable[[], bool]) -> None:
@@ -50,7 +50,7 @@ def test_a_disk_full_while_fitting_keeps_the_last_checkpoint(
     walk.after_chunk = lambda step: None
     manager.resume(run_id)
     assert finish(manager, run_id).state is RunState.FINISHED
-    assert manager.result(run_id).fit.losses.tobytes() == undisturbed(request_for, 100).tobytes()
+    assert manager.result(run_id).fit.losses.tobytes() == undisturbed(request_for.plan, 100).tobytes()
 
 
 def test_a_disk_full_while_the_result_is_written_loses_no_step(
@@ -70,7 +70,7 @@ def test_a_disk_full_while_the_result_is_written_loses_no_step(
     full[0] = False
     manager.resume(run_id)
     assert finish(manager, run_id).usable
-    assert manager.result(run_id).fit.losses.tobytes() == undisturbed(request_for, 100).tobytes()
+    assert manager.result(run_id).fit.losses.tobytes() == undisturbed(request_for.plan, 100).tobytes()
 
 
 def test_a_store_locked_for_a_while_delays_a_run_and_loses_nothing(
@@ -130,7 +130,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_used(
     last = finish(manager, run_id)
     assert last.state is RunState.FINISHED
     assert last.progress.remarks[0].startswith("The checkpoint of step 60 is damaged.")
-    assert manager.result(run_id).fit.losses.tobytes() == undisturbed(request_for, 100).tobytes()
+    assert manager.result(run_id).fit.losses.tobytes() == undisturbed(request_for.plan, 100).tobytes()
 
 
 def test_a_clock_set_back_changes_neither_order_nor_times(
@@ -213,7 +213,7 @@ def test_a_result_that_cannot_be_read_is_drawn_again(manager: RunManager, reques
     finish(manager, run_id)
     result = manager.result(run_id)
     assert (result.posterior.n_draws, result.posterior.mass) == (200, 0.8)
-    assert result.fit.losses.tobytes() == undisturbed(request_for, 100).tobytes()
+    assert result.fit.losses.tobytes() == undisturbed(request_for.plan, 100).tobytes()
 
 
 def test_a_run_of_another_version_does_not_spoil_the_list(manager: RunManager, request_for: RunRequest):

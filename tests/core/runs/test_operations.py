@@ -11,9 +11,8 @@ from core.runs.manager import RESULTS_KEPT, RunManager
 from core.runs.requests import RunRequest
 from core.runs.snapshots import RunState
 from core.settings import Settings, variable
-from tests.core.runs.conftest import PLAN
+from tests.core.runs.conftest import PLAN, finish
 from tests.core.runs.engine import Walk
-from tests.core.runs.test_manager import finish
 
 DOCS = Path(__file__).parents[3] / "docs" / "operations.md"
 ROOM = 12_000_000

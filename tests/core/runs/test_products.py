@@ -16,7 +16,7 @@ from core.runs.nutscheck import MOST, check_requests, cost_in_words, partner_of,
 from core.runs.prepare import prepare
 from core.runs.requests import RunRequest
 from core.runs.values import from_text, to_text
-from tests.core.runs.test_manager import finish
+from tests.core.runs.conftest import finish
 
 
 def quiet(phase: str) -> None:

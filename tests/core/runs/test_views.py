@@ -17,9 +17,8 @@ from core.runs.manager import RunManager
 from core.runs.register import extended
 from core.runs.requests import RunRequest
 from core.runs.views import LIKELIHOODS, TIME_EFFECTS, plan_line, steps_total
-from tests.core.runs.conftest import PLAN
+from tests.core.runs.conftest import PLAN, finish
 from tests.core.runs.engine import Walk
-from tests.core.runs.test_manager import finish
 
 
 def test_runs_are_set_apart_by_choices_losses_and_elasticities(
