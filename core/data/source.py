@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.data.delimited import (
+from core.data.delimited import read_delimited
+from core.data.header import (
     FEWEST_COLUMNS,
     header_notes,
     no_rows,
-    read_delimited,
     too_few_columns,
     too_many_columns,
     unique_names,
