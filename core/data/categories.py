@@ -10,8 +10,8 @@ import pandas as pd
 from core.data.cells import Draft, Names
 from core.data.choices import Choices
 from core.data.columns import CodedColumn, coded
-from core.data.encoding import natural_key
 from core.data.findings import Findings, some, spelt
+from core.data.naming import natural_key
 from core.words import plural
 
 NO_CATEGORY = "(no category)"

@@ -13,8 +13,8 @@ from core.data.cells import Names, Periods
 from core.data.choices import Choices
 from core.data.columns import CodedColumn, NumberColumn, Rows, coded, number_column, period_column
 from core.data.dates import Dates, Order
-from core.data.encoding import natural_key
 from core.data.findings import LOST, Findings, either, severity_of, some, spelt, treated
+from core.data.naming import natural_key
 from core.data.numbers import Mark
 from core.errors import Problem
 from core.words import plural

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.data.encoding import natural_key
+from core.data.naming import natural_key
 
 AISLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "Coffee": (

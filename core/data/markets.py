@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.data.encoding import Cells, Layout, labels_of, panel_of_cells
+from core.data.coded import Cells
+from core.data.encoding import labels_of
 from core.data.market_names import shop_names
+from core.data.paneling import panel_of_cells
+from core.data.placing import Layout
 from core.data.source import Source
 from core.errors import Problem, UserError
 from core.panel import Panel, PanelLabels

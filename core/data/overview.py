@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from core.data.encoding import ONE_CATEGORY, natural_key
+from core.data.encoding import ONE_CATEGORY
+from core.data.naming import natural_key
 from core.data.sales import SalesTable
 
 LITTLE_PRICE_SD = 0.02

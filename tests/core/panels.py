@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.data.encoding import Cells, Layout, panel_of_cells
+from core.data.coded import Cells
 from core.data.markets import panel_of_market
+from core.data.paneling import panel_of_cells
+from core.data.placing import Layout
 from core.panel import Panel
 from core.simulation import MarketPlan, simulate
 

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.data.encoding import ONE_CATEGORY, TALLEST_BLOCK, block_height, encode, natural_key, strip_width
+from core.data.encoding import ONE_CATEGORY, encode
 from core.data.markets import market_frame, panel_of_market
+from core.data.naming import natural_key
+from core.data.placing import TALLEST_BLOCK, block_height, strip_width
 from core.data.roles import Roles
 from core.data.sales import RowAccount, SalesTable
 from core.panel import Panel

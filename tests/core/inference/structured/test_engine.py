@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
-from core.data.encoding import Cells, panel_of_cells
+from core.data.coded import Cells
 from core.data.markets import panel_of_market
+from core.data.paneling import panel_of_cells
 from core.inference.engines import ENGINES
 from core.inference.fit import Chunk, Ending, Fit, Watcher
 from core.inference.plan import FitPlan, StructuredPlan
