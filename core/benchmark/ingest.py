@@ -119,7 +119,7 @@ def _call(task: str, path: str) -> Callable[[], object]:
     if task == "pandas-text":
         return lambda: pd.read_csv(path, dtype=str)
     from core.data.encoding import encode
-    from core.data.roles import guess_roles
+    from core.data.guessing import guess_roles
     from core.data.source import read_source
     from core.data.validation import validate
 

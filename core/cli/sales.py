@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from core.cli.options import add_declared, gathered, place, settled
-from core.data.roles import ROLES, Roles, roles_from_options
+from core.data.guessing import roles_from_options
+from core.data.roles import ROLES, Roles
 from core.data.sales import SalesTable
 from core.data.source import Source, read_source
 from core.data.validation import Checked, Choices, validate

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.data.roles import ROLES, Roles, assign, offered_covariates
+from core.data.guessing import offered_covariates
+from core.data.roles import ROLES, Roles, assign
 from pages.components.services import source
 from pages.components.session import renew, roles_in_use, workspace
 

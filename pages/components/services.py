@@ -10,8 +10,9 @@ import streamlit as st
 from jaxtyping import Float
 
 from core.data.encoding import encode
+from core.data.guessing import guess_roles
 from core.data.overview import Overview, overview
-from core.data.roles import Roles, guess_roles
+from core.data.roles import Roles
 from core.data.source import Source
 from core.data.validation import Checked, Choices, validate
 from core.errors import UserError

@@ -240,7 +240,7 @@ def test_a_table_that_validation_would_not_pass_is_refused(frame: pd.DataFrame) 
 
 @pytest.mark.data
 def test_the_real_files_encode_to_the_sizes_they_have(shared_data: Path) -> None:
-    from core.data.roles import guess_roles
+    from core.data.guessing import guess_roles
     from core.data.source import read_source
     from core.data.validation import validate
 

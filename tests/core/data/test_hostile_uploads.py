@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.data.roles import guess_roles
+from core.data.guessing import guess_roles
 from core.data.source import read_source
 from core.data.validation import Checked, Choices, validate
 from core.environment import resident_bytes

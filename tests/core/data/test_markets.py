@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from core.data.encoding import encode
+from core.data.guessing import guess_roles
 from core.data.markets import demo_market, market_frame, market_source, truth_frame, write_market, write_truth
 from core.data.overview import VERDICTS, overview
-from core.data.roles import guess_roles
 from core.data.source import read_source
 from core.data.validation import validate
 from core.errors import UserError

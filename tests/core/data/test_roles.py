@@ -6,15 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.data.roles import (
-    ROLES,
-    Roles,
-    assign,
-    guess_roles,
-    offered_covariates,
-    role_problems,
-    roles_from_options,
-)
+from core.data.guessing import guess_roles, offered_covariates, roles_from_options
+from core.data.roles import ROLES, Roles, assign, role_problems
 from core.data.source import read_source
 from core.errors import UserError
 from tests.core.data.tables import GOOD, read, read_rows
