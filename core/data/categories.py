@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from core.data.cells import Draft, Names
 from core.data.choices import Choices
 from core.data.columns import CodedColumn, coded
+from core.data.draft import Draft, Names
 from core.data.findings import Findings, some, spelt
 from core.data.naming import natural_key
 from core.words import plural

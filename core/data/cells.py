@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,44 +9,12 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from core.data.choices import Choices
+from core.data.draft import Draft, Names, listed
 from core.data.findings import Findings
+from core.data.price_changes import check_price_changes
 from core.data.roles import Roles
 from core.data.sales import covariate_column
 from core.errors import Problem
-from core.words import plural
-
-SAME_PRICE = 1e-9
-"""Relative difference of prices that is rounding."""
-
-
-@dataclass(frozen=True)
-class Names:
-    """Texts by row, as codes."""
-
-    codes: Int[np.ndarray, "row"]
-    texts: list[str]
-
-
-@dataclass(frozen=True)
-class Periods:
-    """Periods by row, as codes in time order into dates or names."""
-
-    codes: Int[np.ndarray, "row"]
-    values: pd.Index
-
-
-@dataclass(frozen=True)
-class Draft:
-    """Checked columns of all rows of the file; which rows count is in the findings."""
-
-    roles: Roles
-    product: Names
-    category: Names | None
-    period: Periods | None
-    store: Names | None
-    price: Float[np.ndarray, "row"]
-    units: Float[np.ndarray, "row"]
-    covariates: dict[str, np.ndarray]
 
 
 def cells_of(draft: Draft, choices: Choices, findings: Findings) -> pd.DataFrame:
@@ -58,7 +25,7 @@ def cells_of(draft: Draft, choices: Choices, findings: Findings) -> pd.DataFrame
     if findings.failed or not findings.kept.any():
         _say_if_empty(findings)
         return pd.DataFrame()
-    _check_price_changes(draft, choices, findings)
+    check_price_changes(draft, choices, findings)
     if findings.failed:
         return pd.DataFrame()
     rows = np.flatnonzero(findings.kept)
@@ -96,7 +63,7 @@ def _net_returns(draft: Draft, cell: np.ndarray, choices: Choices, findings: Fin
         treatment = "They are taken off the sales of the same product, store and period; others are left out."
     findings.report(
         "units-negative", returns, "{rows} have negative units: returns or corrections",
-        "Nothing, if returns should lower sales; else leave them out.", where=_place(draft.roles.units),
+        "Nothing, if returns should lower sales; else leave them out.", where=listed(draft.roles.units),
         spelt=lambda row: f"{units[row]:,.0f}", severity="error" if stop else "warning",
         treatment="" if stop else treatment, choice="negative_units",
         consequence="The model counts sales; a count is never below zero.",
@@ -135,7 +102,7 @@ def _note_overdrawn(cells: int, roles: Roles, findings: Findings) -> None:
                 "returns-exceed-sales",
                 f"In {cells:,} product-periods more was returned than sold",
                 "Nothing, if goods of earlier periods came back.",
-                where=_place(roles.units),
+                where=listed(roles.units),
                 severity="note",
                 treatment="They count as nothing sold.",
                 consequence="Returns beyond the period's sales are not carried over.",
@@ -166,7 +133,7 @@ def _report_repeats(draft: Draft, cell: np.ndarray, units: np.ndarray, choices: 
         "repeated-cells", on_rows,
         f"{{rows}} repeat product, store and period of an earlier row; {int(copies.sum()):,} of them are exact copies",
         "Nothing, if each row is a sale of its own; leave copies out if the export doubled them.",
-        where=_place(draft.roles.product, draft.roles.store, draft.roles.period),
+        where=listed(draft.roles.product, draft.roles.store, draft.roles.period),
         severity="error" if stop else "warning" if copies.any() else "note", choice="duplicates",
         treatment="" if stop else "Exact copies are left out, then units are added up and prices weighted by units."
         if dropped else "Units are added up and prices weighted by units.",
@@ -211,49 +178,6 @@ def _aggregate(
     return first, mean, total, together
 
 
-def _check_price_changes(draft: Draft, choices: Choices, findings: Findings) -> None:
-    """Find products that never change price (in any store): they have nothing to learn an elasticity from."""
-    kept = findings.kept
-    product, price = findings.of_kept(draft.product.codes), findings.of_kept(draft.price)
-    series = product
-    if draft.store is not None:
-        series = product.astype(np.int64) * len(draft.store.texts) + findings.of_kept(draft.store.codes)
-    n_series = len(draft.product.texts) * (len(draft.store.texts) if draft.store is not None else 1)
-    if n_series > 20_000_000:
-        _, series = np.unique(series, return_inverse=True)
-        n_series = int(series.max()) + 1
-    first = np.zeros(n_series)
-    first[series] = price
-    changes, present = (np.zeros(len(draft.product.texts), dtype=bool) for _ in range(2))
-    changes[product[np.abs(price / first[series] - 1) > SAME_PRICE]] = True
-    present[product] = True
-    constant = present & ~changes
-    if not constant.any():
-        return
-    names = [draft.product.texts[code] for code in np.flatnonzero(constant)[:3]]
-    rows = constant[draft.product.codes] & kept
-    nothing = not (present & changes).any()
-    leave_out = choices.constant_price == "leave-out"
-    findings.say(
-        Problem(
-            "price-constant",
-            "No product ever changes its price"
-            if nothing
-            else f"The price of {plural(int(constant.sum()), 'product')} never changes",
-            "Add periods in which prices differ: an elasticity is learned from price changes only.",
-            where=_place(draft.roles.price),
-            severity="error" if nothing else "note",
-            rows=int(rows.sum()),
-            examples=tuple(names),
-            treatment="" if nothing else "They are left out." if leave_out else "They are kept.",
-            consequence="Their elasticity is their category's, with an interval as wide as products differ.",
-            choice="" if nothing else "constant_price",
-        )
-    )
-    if leave_out and not nothing:
-        findings.leave_out(rows, "product never changes price")
-
-
 def _say_if_empty(findings: Findings) -> None:
     if not findings.failed:
         findings.say(
@@ -288,7 +212,3 @@ def _categorical(names: Names, taken: Any) -> pd.Categorical:
         place = {text: position for position, text in enumerate(unique)}
         codes = np.array([place[text] for text in names.texts])[codes]
     return pd.Categorical.from_codes(codes, pd.Index(unique, dtype="str"), validate=False)
-
-
-def _place(*columns: str | None) -> str:
-    return ", ".join(column for column in columns if column)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from core.data.categories import check_category
-from core.data.cells import Draft, cells_of
-from core.data.checks import check_period, check_price, check_product, check_store, check_units
+from core.data.cells import cells_of
+from core.data.checks import check_period, check_product, check_store
 from core.data.choices import Choices
 from core.data.columns import number_votes
 from core.data.covariates import check_covariates
+from core.data.draft import Draft
 from core.data.findings import Findings
+from core.data.number_checks import check_price, check_units
 from core.data.numbers import Mark
 from core.data.roles import Roles, role_problems
 from core.data.sales import RowAccount, SalesTable
