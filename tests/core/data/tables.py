@@ -52,6 +52,12 @@ def codes(checked: Checked) -> set[str]:
     return {problem.code for problem in checked.problems}
 
 
+def left_out(checked: Checked) -> dict[str, int]:
+    """Rows left out, by reason."""
+    assert checked.sales is not None, checked.problems
+    return dict(checked.sales.account.left_out)
+
+
 def cells(checked: Checked) -> pd.DataFrame:
     """The table's cells with plain columns, sorted, for comparison."""
     assert checked.sales is not None, checked.problems
