@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 
@@ -28,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     exporting.add_argument("--out", type=place, required=True, metavar="DIR", help="Folder for the results.")
     comparing = actions.add_parser("compare", help="Choices that differ, elasticities with the largest differences.")
     comparing.add_argument("runs", nargs="+", metavar="ID")
-    actions.add_parser("delete", help="Delete a run and all its files; there is no way back.").add_argument(
+    actions.add_parser("delete", help="Delete a run and all its files; asks on a terminal.").add_argument(
         "run", metavar="ID"
     )
 
@@ -84,8 +85,18 @@ def _compare(runs: RunManager, arguments: argparse.Namespace) -> int:
 
 
 def _delete(runs: RunManager, arguments: argparse.Namespace) -> int:
+    if sys.stdin.isatty() and not _sure(runs.store.row(arguments.run).name):
+        print("kept", file=sys.stderr)
+        return stored.USABLE
     runs.discard(arguments.run)
     return stored.USABLE
+
+
+def _sure(name: str) -> bool:
+    try:
+        return input(f"Delete '{name}' and everything it found? [y/N] ").strip().lower() == "y"
+    except EOFError:
+        return False
 
 
 ACTIONS: dict[str, Callable[[RunManager, argparse.Namespace], int]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -44,6 +45,19 @@ class Desk:
 
     def result_path(self, run_id: str) -> Path:
         return result_path(self.settings, run_id)
+
+    def erase(self, run_id: str) -> bool:
+        """Remove everything of a run and say whether that is done. Files first: while the row is there, a discarded
+        run is found again and erased later."""
+        shutil.rmtree(self.folder(run_id), ignore_errors=True)
+        if self.folder(run_id).exists():
+            return False
+        try:
+            self.store.delete(run_id)
+        except UserError:
+            return False
+        self.log.write("discarded", run_id)
+        return True
 
 
 def run_folder(settings: Settings, run_id: str) -> Path:

@@ -31,7 +31,7 @@ from core.runs.snapshots import RunSnapshot, RunState
 from core.runs.store import RunRow, RunStore
 from core.runs.values import to_text
 from core.runs.views import request_of, snapshot_of
-from core.runs.work import discard_files, work
+from core.runs.work import work
 from core.settings import Settings
 from core.words import shown_name
 
@@ -94,7 +94,7 @@ class RunManager:
         self._sweep()
         with self._guard:
             live = self._live.get(run_id) or self._unsaved.get(run_id)
-        if live is not None:
+        if live is not None and live.state is not RunState.DISCARDED:
             access.require_seen(live, viewer)
             return live
         row = self._register.seen(run_id, viewer)
@@ -111,7 +111,10 @@ class RunManager:
         timeout: float | None = None,
         on_news: Callable[[RunSnapshot], None] = lambda snapshot: None,
     ) -> RunSnapshot:
-        """Block until the run is no longer active, or for `timeout` seconds; `on_news` gets every new snapshot."""
+        """Block until the run is no longer active, or for `timeout` seconds; `on_news` gets every new snapshot.
+
+        Raises UserError where the run is discarded meanwhile.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         last: RunSnapshot | None = None
         while True:
@@ -172,8 +175,8 @@ class RunManager:
         row = self._register.changeable(run_id, viewer)
         idle = frozenset(RunState) - WORKING
         if self.store.change_state(run_id, idle, state=RunState.DISCARDED, outcome="Discarded.", usable=False):
-            discard_files(self._desk, run_id)
-            return self._tell("discarded", run_id)
+            self._erase(run_id)
+            return None
         return self._wish(row.id, "discard")
 
     def rename(self, run_id: str, name: str, viewer: str | None = None) -> None:
@@ -277,12 +280,23 @@ class RunManager:
             self.log.failure(row.id, bad)
             self._hold_unsaved(row, unforeseen(bad))
         finally:
-            with self._guard:
-                self._live.pop(row.id, None)
-            self._spread()
+            self._forget(row.id)
             # The programs it compiled stay for the next run.
             settle_memory()
         return True
+
+    def _erase(self, run_id: str) -> None:
+        """Remove all that is left of a discarded run, in memory too."""
+        self._desk.erase(run_id)
+        self._forget(run_id)
+
+    def _forget(self, run_id: str) -> None:
+        """Keep nothing of a run in memory: the store tells all from here on."""
+        with self._guard:
+            self._live.pop(run_id, None)
+            for key in [key for key in self._results if key.startswith(f"{run_id} ")]:
+                del self._results[key]
+        self._spread()
 
     def _hold_unsaved(self, row: RunRow, bad: UserError) -> None:
         """The store took no last word: show it from memory and try again later."""
@@ -304,6 +318,8 @@ class RunManager:
             with self._guard:
                 self._unsaved.pop(run_id, None)
             self._spread()
+            if held.state is RunState.DISCARDED:
+                self._erase(run_id)
 
     def _publish(self, snapshot: RunSnapshot, kept: bool) -> None:
         with self._guard:
@@ -326,7 +342,8 @@ class RunManager:
             if now - self._swept < SWEEP_SECONDS:
                 return
             self._swept = now
-        self._register.sweep()
+        for run_id in self._register.sweep():
+            self._erase(run_id)
 
     def _wish(self, run_id: str, wish: str) -> None:
         self._register.wish(run_id, wish)

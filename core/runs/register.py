@@ -16,7 +16,7 @@ from core.runs.log import EventLog
 from core.runs.queue import lane_of, waiting
 from core.runs.requests import MOST_PINNED, RunRequest, RunSummary
 from core.runs.snapshots import AT_WORK, RunState
-from core.runs.store import RunRow, RunStore
+from core.runs.store import RunRow, RunStore, unknown_run
 from core.runs.values import to_text
 from core.runs.views import plan_line, request_of, resumable, steps_total, summary_of
 from core.settings import Settings
@@ -60,7 +60,10 @@ class Register:
 
     def seen(self, run_id: str, viewer: str | None) -> RunRow:
         """The run, where `viewer` may see it."""
-        return access.require_seen(self._store.row(run_id), viewer)
+        row = access.require_seen(self._store.row(run_id), viewer)
+        if row.state is RunState.DISCARDED:
+            raise unknown_run(run_id)
+        return row
 
     def changeable(self, run_id: str, viewer: str | None) -> RunRow:
         """The run, where `viewer` may change it."""
@@ -121,15 +124,23 @@ class Register:
         if self._store.change_state(run_id, WORKING | QUEUED, wish=wish):
             self._log.write(f"asked-to-{wish}", run_id)
 
-    def sweep(self) -> None:
-        """Mark as interrupted what a dead process had in hand."""
+    def sweep(self) -> tuple[str, ...]:
+        """Mark as interrupted what a dead process had in hand; the runs of which something is left to erase."""
+        discarded = []
         for row in self._store.rows():
-            if row.state.at_work and not self._alive.is_alive(row.process):
+            if row.state is RunState.DISCARDED:
+                discarded.append(row.id)
+            elif row.state.at_work and not self._alive.is_alive(row.process):
+                if row.wish == "discard":
+                    self._store.change_state(row.id, WORKING, row.process, state=RunState.DISCARDED, usable=False)
+                    discarded.append(row.id)
+                    continue
                 sentence = f"Interrupted after {row.steps_done:,} steps because the program ended; resume to go on."
                 if self._store.change_state(
                     row.id, WORKING, row.process, state=RunState.INTERRUPTED, phase="", wish="", outcome=sentence
                 ):
                     self._log.write("interrupted", row.id, steps=row.steps_done)
+        return tuple(discarded)
 
     def _positions(self, rows: tuple[RunRow, ...]) -> dict[str, int]:
         places: dict[str, int] = {}

@@ -33,6 +33,10 @@ MIGRATIONS = (
     CREATE TABLE dataset_owners (dataset TEXT NOT NULL, owner TEXT NOT NULL, PRIMARY KEY (dataset, owner));
     INSERT INTO dataset_owners (dataset, owner) SELECT id, owner FROM datasets;
     """,
+    """
+    CREATE TABLE turns (lane TEXT NOT NULL, owner TEXT NOT NULL, turn INTEGER NOT NULL, PRIMARY KEY (lane, owner));
+    INSERT INTO turns (lane, owner, turn) SELECT lane, owner, MAX(turn) FROM runs WHERE turn > 0 GROUP BY lane, owner;
+    """,
 )
 """Step i leads from version i to version i + 1. Steps are only ever added."""
 

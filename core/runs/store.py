@@ -119,7 +119,7 @@ class RunStore:
     def last_turns(self, lane: str) -> dict[str, int]:
         """For each owner the latest turn on a device, for a fair queue."""
         with self.connection() as db:
-            found = db.execute("SELECT owner, MAX(turn) AS turn FROM runs WHERE lane = ? GROUP BY owner", (lane,))
+            found = db.execute("SELECT owner, turn FROM turns WHERE lane = ?", (lane,))
             return {row["owner"]: row["turn"] for row in found}
 
     def update(self, run_id: str, **values: Any) -> None:
@@ -130,11 +130,20 @@ class RunStore:
     def claim(self, run_id: str, process: str) -> bool:
         """Take a queued run in hand; False where another process was faster or it waits no longer."""
         with self.connection() as db:
+            db.execute("BEGIN IMMEDIATE")
             changed = db.execute(
-                "UPDATE runs SET state = ?, process = ?, turn = (SELECT MAX(turn) + 1 FROM runs)"
+                "UPDATE runs SET state = ?, process = ?, turn = (SELECT COALESCE(MAX(turn), 0) + 1 FROM turns)"
                 " WHERE id = ? AND state = ?",
                 (RunState.COMPILING, process, run_id, RunState.QUEUED),
             ).rowcount
+            if changed:
+                # Apart from the runs: who discards theirs is not served before others for it.
+                db.execute(
+                    "INSERT INTO turns (lane, owner, turn) SELECT lane, owner, turn FROM runs WHERE id = ?"
+                    " ON CONFLICT (lane, owner) DO UPDATE SET turn = excluded.turn",
+                    (run_id,),
+                )
+            db.execute("COMMIT")
         return changed == 1
 
     def change_state(
@@ -167,6 +176,7 @@ class RunStore:
         return "discard" if found is None else str(found["wish"])
 
     def delete(self, run_id: str) -> None:
+        """Forget a run: its row, its request, what it has shown."""
         with self.connection() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
 
@@ -199,9 +209,12 @@ def _assigned(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = :{name}" for name in values)
 
 
+UNKNOWN = "run-unknown"
+
+
 def unknown_run(run_id: str) -> UserError:
     return UserError(
-        Problem("run-unknown", f"There is no run '{run_id[:40]}'", "Look it up in the list of runs.", where="run")
+        Problem(UNKNOWN, f"There is no run '{run_id[:40]}'", "Look it up in the list of runs.", where="run")
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -107,8 +106,8 @@ class Task:
     def leave(self, wish: str) -> None:
         """End without a result, as asked."""
         if wish == "discard":
-            discard_files(self.desk, self.record.row.id)
-            self._end(RunState.DISCARDED, "Discarded.")
+            if not self.desk.erase(self.record.row.id):
+                self._end(RunState.DISCARDED, "Discarded.")
         elif wish == "pause":
             self._end(RunState.PAUSED, f"Paused after {self.feed.losses.size:,} steps; resume to go on from there.")
         elif wish == "stop":
@@ -247,8 +246,3 @@ def last_loss(losses: np.ndarray, n_obs: int, averaged: int) -> float | None:
 
 NOISY = {"svi": 100, "nuts": 100}
 """Steps in the last loss of an engine whose losses are noisy: enough to calm it. Others tell their very last one."""
-
-
-def discard_files(desk: Desk, run_id: str) -> None:
-    """Remove everything kept of a run but its row."""
-    shutil.rmtree(desk.folder(run_id), ignore_errors=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components.access import viewer
-from pages.components.services import datasets, snapshot, still_there
+from pages.components.services import datasets, gone, snapshot, still_there
 from pages.components.session import update, workspace
 
 LOST = "lost"
@@ -27,6 +27,11 @@ def follow_address() -> None:
             update(run=run, dataset=snapshot(run).dataset_id)
         else:
             _lost("run", "it may have been deleted")
+    elif workspace().run and gone(workspace().run):
+        update(run="")
+        st.session_state[LOST] = "The run that was open here has been discarded" + (
+            ", or is not shared with you any more." if viewer() else "."
+        )
     write_address()
 
 

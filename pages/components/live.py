@@ -12,7 +12,7 @@ from pages.components.errors import guard
 from pages.components.livecharts import estimate_rows, estimates_chart, loss_chart
 from pages.components.navigation import page
 from pages.components.pictures import theme
-from pages.components.services import manager, snapshot
+from pages.components.services import gone, manager, snapshot
 from pages.components.states import state_badge
 from pages.components.text import escaped
 
@@ -34,6 +34,9 @@ def live_panel(run_id: str) -> None:
 
 
 def _panel(run_id: str, was_active: bool) -> None:
+    if gone(run_id):
+        # Discarded in another tab: the frame says so.
+        st.rerun()
     run = snapshot(run_id)
     if was_active and not run.state.active:
         st.rerun()

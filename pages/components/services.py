@@ -28,6 +28,7 @@ from core.runs.manager import RunManager, get_manager
 from core.runs.prepare import Prepared
 from core.runs.requests import RunResult
 from core.runs.snapshots import RunSnapshot
+from core.runs.store import UNKNOWN
 from core.settings import Settings, load_settings
 from pages.components.access import viewer
 
@@ -109,6 +110,15 @@ def still_there(run_id: str) -> bool:
     except UserError:
         return False
     return True
+
+
+def gone(run_id: str) -> bool:
+    """Whether there is no such run for who asks; a store that does not answer proves nothing."""
+    try:
+        snapshot(run_id)
+    except UserError as error:
+        return error.problems[0].code == UNKNOWN
+    return False
 
 
 def posterior(run_id: str, mass: float) -> Posterior:

@@ -14,7 +14,7 @@ from core.runs.views import plan_line
 from pages.components.access import auth_configured, owner, viewer
 from pages.components.errors import guard
 from pages.components.navigation import page
-from pages.components.services import datasets, snapshot
+from pages.components.services import datasets, gone, snapshot
 from pages.components.session import workspace
 from pages.components.states import state_badge
 from pages.components.text import escaped
@@ -60,6 +60,8 @@ def _run() -> RunSnapshot | None:
 
 def _state(run_id: str) -> None:
     if run_id:
+        if gone(run_id):
+            st.rerun()
         run = snapshot(run_id)
         done = f" {run.share_done:.0%}" if run.state.at_work and run.share_done else ""
         st.markdown(state_badge(run) + done)

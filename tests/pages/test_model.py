@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from core.data.choices import Choices
 from core.declare import declarations
 from core.inference.plan import ARTICLE_PLAN, ENGINES, FitPlan, SviPlan, plan_with
 from core.report.wording import loss
 from core.runs.requests import RunRequest
 from core.runs.snapshots import RunState
+from pages.components import live, sidebar
 from pages.components.intake import demo_dataset
 from pages.components.services import guessed_roles
 from pages.components.session import KEY
@@ -110,6 +113,32 @@ def test_a_lost_run_in_the_address_is_said_and_the_form_shown(open_page):
     tab = open_page("model", run="feedfacecafe")
     assert not tab.exception
     assert tab.button(key="start")
+
+
+def test_a_tab_says_that_its_run_was_discarded_elsewhere(open_page, installation):
+    run_id = submit(installation)
+    installation.wait(run_id, timeout=60)
+    tab = open_page("model", run=run_id)
+    installation.discard(run_id)
+    tab.run()
+    assert not tab.exception
+    assert "has been discarded" in said(tab)
+    assert tab.session_state[KEY].run == "" and "run" not in tab.query_params
+    assert tab.button(key="start")
+    assert "has been discarded" not in said(tab.run())
+
+
+@pytest.mark.parametrize("tick", [lambda: live._panel("gone", True), lambda: sidebar._state("gone")])
+def test_a_tick_of_a_discarded_run_asks_the_frame_to_look_again(installation, monkeypatch, tick):
+    class LooksAgain(Exception):
+        pass
+
+    def rerun():
+        raise LooksAgain
+
+    monkeypatch.setattr("streamlit.rerun", rerun)
+    with pytest.raises(LooksAgain):
+        tick()
 
 
 def test_a_run_that_has_ended_is_not_said_to_be_falling_still(open_page, installation):

@@ -1,5 +1,6 @@
 """Runs are stopped, paused, interrupted and discarded, and go on bit for bit where they were."""
 
+import sqlite3
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -7,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import UserError
-from core.runs.manager import RunManager
+from core.runs.manager import SWEEP_SECONDS, RunManager
 from core.runs.requests import RunRequest
 from core.runs.snapshots import RunState
 from core.settings import Settings
@@ -110,19 +111,61 @@ def test_discarding_deletes_everything_of_a_run(
 ):
     with held(manager, walk, request_for, 50) as run_id:
         manager.discard(run_id)
-    finish(manager, run_id)
-    assert manager.snapshot(run_id).state is RunState.DISCARDED
-    assert manager.runs() == ()
-    assert not (settings.data_dir / "runs" / run_id).exists()
+    with pytest.raises(UserError, match="There is no run"):
+        manager.wait(run_id, PATIENCE)
     done = manager.submit(request_for)
     finish(manager, done)
+    manager.result(done)
     manager.discard(done)
     assert manager.runs() == ()
-    assert not (settings.data_dir / "runs" / done).exists()
-    with pytest.raises(UserError, match="no result"):
-        manager.result(done)
-    with pytest.raises(UserError, match="cannot be resumed"):
-        manager.resume(done)
+    for gone in (run_id, done):
+        assert not (settings.data_dir / "runs" / gone).exists()
+        assert left_in_store(settings, gone) == []
+        for ask in (manager.snapshot, manager.result, manager.resume):
+            with pytest.raises(UserError, match="There is no run"):
+                ask(gone)
+    assert not manager._results and not manager._live
+
+
+def left_in_store(settings: Settings, run_id: str) -> list[str]:
+    """Tables of the store with a row that names the run."""
+    with closing(sqlite3.connect(settings.data_dir / "store.sqlite")) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = {table: db.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
+    return [table for table, found in rows.items() if any(run_id in map(str, row) for row in found)]
+
+
+def test_what_a_process_left_of_a_discarded_run_goes_with_the_next(
+    manager: RunManager, walk: Walk, request_for: RunRequest, settings: Settings
+):
+    half = manager.submit(request_for)
+    finish(manager, half)
+    manager.store.update(half, state=RunState.DISCARDED)
+    asked = manager.submit(request_for)
+    finish(manager, asked)
+    manager.store.update(asked, state=RunState.RUNNING, wish="discard")
+    with pytest.raises(UserError, match="There is no run"):
+        manager.snapshot(half)
+    manager.close()
+    with closing(RunManager(settings)) as again:
+        assert again.store.rows() == ()
+    assert list((settings.data_dir / "runs").iterdir()) == []
+
+
+def test_a_run_whose_files_cannot_be_removed_yet_is_gone_from_sight_and_erased_later(
+    manager: RunManager, walk: Walk, request_for: RunRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
+):
+    run_id = manager.submit(request_for)
+    finish(manager, run_id)
+    with monkeypatch.context() as stubborn:
+        stubborn.setattr("core.runs.desk.shutil.rmtree", lambda folder, ignore_errors: None)
+        manager.discard(run_id)
+    assert manager.runs() == ()
+    assert [row.id for row in manager.store.rows()] == [run_id]
+    manager._swept = -SWEEP_SECONDS
+    manager.runs()
+    assert manager.store.rows() == ()
+    assert not (settings.data_dir / "runs" / run_id).exists()
 
 
 def test_runs_queue_in_order_and_waiting_ones_can_be_changed(manager: RunManager, walk: Walk, request_for: RunRequest):

@@ -67,6 +67,15 @@ def test_progress_comes_back_and_goes_with_its_run(store: RunStore):
     assert store.progress("r").verdict == ""
 
 
+def test_a_turn_counts_after_its_run_is_deleted(store: RunStore):
+    for run_id, owner in (("a", "ann"), ("b", "bob")):
+        add(store, run_id, owner=owner)
+        store.claim(run_id, "mine")
+        store.delete(run_id)
+    assert store.last_turns("cpu") == {"ann": 1, "bob": 2}
+    assert store.last_turns("gpu") == {}
+
+
 def test_an_unknown_run_is_told(store: RunStore):
     with pytest.raises(UserError, match="There is no run 'x'"):
         store.row("x")

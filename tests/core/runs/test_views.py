@@ -17,7 +17,7 @@ from core.runs.manager import RunManager
 from core.runs.register import extended
 from core.runs.requests import RunRequest
 from core.runs.views import LIKELIHOODS, TIME_EFFECTS, plan_line, steps_total
-from tests.core.runs.conftest import PLAN, finish
+from tests.core.runs.conftest import PLAN, finish, held
 from tests.core.runs.engine import Walk
 
 
@@ -28,10 +28,11 @@ def test_runs_are_set_apart_by_choices_losses_and_elasticities(
         manager.submit(replace(request_for, plan=plan_with(PLAN, seed=seed, learning_rate=rate)))
         for seed, rate in ((0, 0.05), (5, 0.01))
     )
-    waiting = manager.submit(replace(request_for, name="third"))
-    for run_id in (*ids, waiting):
+    for run_id in ids:
         finish(manager, run_id)
-    manager.discard(waiting)
+    with held(manager, walk, replace(request_for, name="third"), 50) as waiting:
+        manager.pause(waiting)
+    finish(manager, waiting)
     found = compare_runs(manager, (*ids, waiting))
     assert found.names == (f"a run ({ids[0]})", f"a run ({ids[1]})", "third")
     assert found.choices["choice"].tolist() == ["Learning rate", "Seed"]
