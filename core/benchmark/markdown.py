@@ -58,7 +58,7 @@ def _targets(records: Sequence[Record]) -> str:
 
 
 COLUMNS = (
-    "Variant", "Where", "Loss", "Rows", "Compile s", "Run s", "Steps", "Step ms: best", "median", "worst",
+    "Variant", "Where", "Loss", "Products", "Rows", "Compile s", "Run s", "Steps", "Step ms: best", "median", "worst",
     "ns per row and step", "Times faster", "Error", "90 % cover", "Also",
 )  # fmt: skip
 SHOWN_APART = ("rmse_to_truth", "coverage90")
@@ -72,7 +72,13 @@ def as_table(records: Sequence[Record]) -> str:
 
 def _row(record: Record, times: float | None) -> tuple[str, ...]:
     loss = f"{record.loss} x {record.particles}" if record.particles > 1 else record.loss
-    who = (record.variant, record.placement, loss or NOTHING, f"{record.n_obs:,}")
+    who = (
+        record.variant,
+        record.placement,
+        loss or NOTHING,
+        f"{record.n_products:,}" if record.n_products else NOTHING,
+        f"{record.n_obs:,}",
+    )
     if not record.success:
         return (*who, *([NOTHING] * 10), record.error)
     step = record.step_seconds
