@@ -1,14 +1,13 @@
 """Sample the demand model's posterior with the No-U-Turn sampler: exact up to Monte-Carlo error, for small markets.
 
-Chains start at draws of the structured engine's posterior, with the inverse of its variances as mass matrix; warm-up
-tunes the step size alone. Steps run in chunks, warm-up included, so that a fit can be watched, stopped and resumed.
-Losses are potential energies: negative log joint densities in nats, one a step.
+Steps run in chunks, warm-up included, so that a fit can be watched, stopped and resumed. Losses are potential energies:
+negative log joint densities in nats, one a step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -16,28 +15,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-from numpyro.infer import NUTS, init_to_value
 
 from core.environment import describe_environment
-from core.errors import Problem, UserError
 from core.inference.engines import ENGINES, Engine
 from core.inference.failing import failed_fit, reason_of
 from core.inference.fit import Chunk, Draws, Ending, Estimates, Fit, Outcome, Timing, Watcher
 from core.inference.moments import RunningMoments
-from core.inference.placement import site_of
+from core.inference.nuts_sampler import BUFFER, Sampler
 from core.inference.plan import FitPlan
-from core.inference.program import model_of
-from core.inference.starts import draws_start
 from core.model import sites
 from core.model.demand import site_names
-from core.model.tracing import TRACING_LOCK
 from core.panel import Panel
 
-BUFFER = 50
-"""Most steps of one chunk."""
 WANTED_SECONDS = 0.3
 """Time that a chunk should take."""
-START_DRAWS = 400
 FEWEST_DRAWS = 20
 """Draws from which on a stopped fit is of use."""
 LARGEST_R_HAT = 1.05
@@ -59,80 +50,6 @@ class _Progress:
     """Of the elasticities over all draws kept, so that a chunk costs the same however many came before."""
 
 
-class _Sampler:
-    """The compiled sampler of one market and plan."""
-
-    def __init__(self, plan: FitPlan, panel: Panel):
-        self.plan, self.host = plan, panel
-        self.device = site_of(plan.placement).devices[0]
-        self.panel: Panel = jax.device_put(panel, self.device)
-        self.names = site_names(panel, plan.model)
-        self.compile_seconds = 0.0
-        self._starts = self._structured_starts()
-        with TRACING_LOCK:
-            self.kernel = self._kernel(0)
-            self.state = self._first(0)
-            began = perf_counter()
-            arguments = self.state, self.panel, jnp.int32(1)
-            self._advance = jax.jit(self._steps).lower(*arguments).compile()
-            self.compile_seconds += perf_counter() - began
-
-    def _structured_starts(self) -> Draws:
-        structured = ENGINES["structured"]
-        plan = replace(self.plan, engine="structured", placement="cpu")
-        found = structured.fit(plan, self.host, Watcher(), None)
-        if not found.outcome.usable:
-            told = f"the structured engine, where chains start, gave no start: {found.outcome.sentence}"
-            raise UserError(Problem("start", told, "Simplify the model.", where="start"))
-        return structured.draw(found, self.host, START_DRAWS, self.plan.seed)
-
-    def _kernel(self, chain: int) -> NUTS:
-        decentred = self.plan.svi.parameterisation == "noncentred"
-        whole = draws_start(self._starts, self.host, self.plan.model, decentred)
-        first = draws_start(_one(self._starts, chain), self.host, self.plan.model, decentred)
-        mass = {(name,): jnp.asarray(np.square(scale)).reshape(-1) for name, scale in whole.scale.items()}
-        values = {name: jnp.asarray(value) for name, value in first.loc.items()}
-        model = model_of(self.plan)
-        return NUTS(
-            model, init_strategy=init_to_value(values=values), inverse_mass_matrix=mass, adapt_mass_matrix=False
-        )
-
-    def _first(self, chain: int) -> Any:
-        key = jax.random.fold_in(jax.random.PRNGKey(self.plan.seed), chain)
-        return self.kernel.init(key, self.plan.nuts.warmup, None, model_args=(self.panel,), model_kwargs={})
-
-    def restart(self, chain: int) -> None:
-        """Begin a chain at its own draw of the structured posterior."""
-        with TRACING_LOCK:
-            other = self._kernel(chain)
-            key = jax.random.fold_in(jax.random.PRNGKey(self.plan.seed), chain)
-            self.state = other.init(key, self.plan.nuts.warmup, None, model_args=(self.panel,), model_kwargs={})
-
-    def advance(self, n: int) -> dict[str, np.ndarray]:
-        """Run `n` steps of the running chain: sites by name, energy and divergences, step first."""
-        self.state, kept = self._advance(self.state, self.panel, jnp.int32(n))
-        return {name: np.asarray(values)[:n] for name, values in kept.items()}
-
-    def _steps(self, state: Any, panel: Panel, n: Any) -> tuple[Any, dict[str, Any]]:
-        def record(at: Any) -> dict[str, Any]:
-            values = self.kernel.postprocess_fn((panel,), {})(at.z)
-            return {
-                **{name: values[name] for name in self.names},
-                "energy": at.potential_energy,
-                "divergent": at.diverging,
-            }
-
-        def one(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-            at = self.kernel.sample(carry[0], (panel,), {})
-            kept = jax.tree.map(lambda buffer, value: buffer.at[i].set(value), carry[1], record(at))
-            return at, kept
-
-        shapes = jax.eval_shape(record, state)
-        buffers = jax.tree.map(lambda leaf: jnp.zeros((BUFFER, *leaf.shape), leaf.dtype), shapes)
-        after: tuple[Any, dict[str, Any]] = jax.lax.fori_loop(0, n, one, (state, buffers))
-        return after
-
-
 def fit(plan: FitPlan, panel: Panel, watcher: Watcher, resume: Mapping[str, np.ndarray] | None = None) -> Fit:
     """Sample `plan.nuts.chains` chains one after another on the first device of the placement.
 
@@ -143,7 +60,7 @@ def fit(plan: FitPlan, panel: Panel, watcher: Watcher, resume: Mapping[str, np.n
     sampler = progress = None
     try:
         watcher.on_phase("compiling")
-        sampler = _Sampler(plan, panel)
+        sampler = Sampler(plan, panel)
         progress = _resumed(sampler, resume) if resume else _Progress([{name: [] for name in sampler.names}])
         watcher.on_phase("running")
         ending = _sample(sampler, progress, watcher, losses)
@@ -158,7 +75,7 @@ def fit(plan: FitPlan, panel: Panel, watcher: Watcher, resume: Mapping[str, np.n
         return failed_fit(plan, reason, seconds)
 
 
-def _sample(sampler: _Sampler, progress: _Progress, watcher: Watcher, losses: list[np.ndarray]) -> Ending:
+def _sample(sampler: Sampler, progress: _Progress, watcher: Watcher, losses: list[np.ndarray]) -> Ending:
     nuts = sampler.plan.nuts
     length, total = 1, nuts.warmup + nuts.samples
     while True:
@@ -195,7 +112,7 @@ def _keep(progress: _Progress, found: dict[str, np.ndarray], skip: int) -> None:
 
 
 def _chunk(
-    sampler: _Sampler, progress: _Progress, watcher: Watcher, first: int, found: dict[str, np.ndarray], seconds: float
+    sampler: Sampler, progress: _Progress, watcher: Watcher, first: int, found: dict[str, np.ndarray], seconds: float
 ) -> Chunk:
     state, moments = sampler.state, progress.moments
     notes = {
@@ -209,7 +126,7 @@ def _chunk(
     return Chunk(first, losses, seconds, estimates, notes, lambda: _kept(sampler, progress))
 
 
-def _kept(sampler: _Sampler, progress: _Progress) -> dict[str, np.ndarray]:
+def _kept(sampler: Sampler, progress: _Progress) -> dict[str, np.ndarray]:
     """All that sampling needs to go on bit for bit, the draws so far among it."""
     leaves = {f"leaf_{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(sampler.state))}
     counts = np.array([progress.chain, progress.step, progress.divergent, *_lengths(progress)])
@@ -225,7 +142,7 @@ def _estimates(moments: RunningMoments, pinned: tuple[int, ...]) -> Estimates:
     )  # fmt: skip
 
 
-def _resumed(sampler: _Sampler, arrays: Mapping[str, np.ndarray]) -> _Progress:
+def _resumed(sampler: Sampler, arrays: Mapping[str, np.ndarray]) -> _Progress:
     chain, step, divergent, *lengths = (int(n) for n in arrays["counts"])
     like, structure = jax.tree.flatten(sampler.state)
     leaves = [jnp.asarray(arrays[f"leaf_{i}"]) for i in range(len(like))]
@@ -239,7 +156,7 @@ def _resumed(sampler: _Sampler, arrays: Mapping[str, np.ndarray]) -> _Progress:
 
 
 def _finish(
-    sampler: _Sampler,
+    sampler: Sampler,
     progress: _Progress,
     ending: Ending,
     losses: list[np.ndarray],
@@ -296,15 +213,6 @@ def draw(fit: Fit, panel: Panel, n_draws: int, seed: int = 0) -> Draws:
     if fit.plan.model.preset == "article":
         level = level + values[sites.PRODUCT][:, np.asarray(panel.product_of_series)] * np.asarray(panel.reference)
     return Draws(values.pop(sites.GLOBAL), values.pop(sites.CATEGORY), values.pop(sites.PRODUCT), level, values)
-
-
-def _one(draws: Draws, number: int) -> Draws:
-    """One draw alone, draw axis kept."""
-    at = slice(number, number + 1)
-    return Draws(
-        draws.elasticity_global[at], draws.elasticity_category[at], draws.elasticity_product[at],
-        draws.level_series[at], {name: values[at] for name, values in draws.others.items()},
-    )  # fmt: skip
 
 
 def _lengths(progress: _Progress) -> list[int]:
