@@ -10,8 +10,9 @@ from core.report.figures import compare_runs
 from core.report.pairs import Pair, displayed_pair, pair_of, short_names
 from core.runs.nutscheck import partner_of
 from pages.components.findings import usable_runs
-from pages.components.pictures import show_chart, theme
-from pages.components.services import result, snapshot, table
+from pages.components.pictures import show_kept
+from pages.components.services import result, snapshot, table, version
+from pages.components.shelf import kept
 from pages.components.text import escaped, when
 
 TITLE = "Against another run"
@@ -39,10 +40,12 @@ def against_another(run_id: str, mass: float) -> None:
     own, its = short_names(runs[run_id].name, runs[other].name, (own_plan.engine, other_plan.engine))
     names, plans = {run_id: own, other: its}, {own: own_plan, its: other_plan}
     unfinished = [name for which, name in names.items() if result(which).fit.outcome.ending not in SETTLED]
-    pair = pair_of({name: table(which, mass) for which, name in names.items()}, plans, unfinished)
+    ids = (mass, *((which, name, *version(which)) for which, name in names.items()))
+    tables = {name: table(which, mass) for which, name in names.items()}
+    pair = kept("pair", ids, lambda: pair_of(tables, plans, unfinished))
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        show_chart(compare_runs(pair.rows, pair.judged, pair.reference, theme()), "against-another")
+        show_kept("against-another", ids, lambda theme: compare_runs(pair.rows, pair.judged, pair.reference, theme))
     with right:
         st.markdown(escaped(pair.words))
         differing = plan_differences(plans)

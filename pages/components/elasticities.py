@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from core.posterior.checks import PredictiveChecks, predictive_checks
 from core.posterior.posterior import Posterior
-from core.posterior.recovery import recovery
+from core.posterior.recovery import Recovery, recovery
 from core.report.figures import caterpillar, coverage_chart, forest, shrinkage_view, truth_scatter, z_histogram
 from core.report.wording import elasticity, share
 from pages.components.against import TITLE as AGAINST
@@ -20,9 +20,10 @@ from pages.components.against import against_another
 from pages.components.elastable import product_picker
 from pages.components.errors import guard
 from pages.components.nutscheck import check_with_nuts
-from pages.components.pictures import show_chart, theme
+from pages.components.pictures import kept_chart, show_chart, show_kept
 from pages.components.product import show_product
 from pages.components.services import market, posterior, table, truth_of_run, version
+from pages.components.shelf import kept
 
 FEW = 4
 
@@ -38,6 +39,14 @@ class Found:
     truth: Float[np.ndarray, "row"] | None
     """True elasticities in the order of `table`; None for real data."""
 
+    version: tuple[int, int]
+    """See `services.version`."""
+
+    @property
+    def ids(self) -> tuple[Hashable, ...]:
+        """What decides every number of it."""
+        return (self.run_id, *self.version, self.posterior.mass)
+
     @property
     def products(self) -> pd.DataFrame:
         return self.table[self.table["level"] == "product"]
@@ -49,10 +58,12 @@ class Found:
 
 def found_by(run_id: str, name: str, dataset: str, mass: float) -> Found:
     """The result of a run with intervals of `mass`; a truth that names none of its products is no truth."""
+    # First, as the run may go further meanwhile: what it was must never be kept for what it is.
+    seen = version(run_id)
     rows, truth = table(run_id, mass), truth_of_run(run_id, dataset, mass)
     if truth is not None and not np.isfinite(truth[(rows["level"] == "product").to_numpy()]).any():
         truth = None
-    return Found(run_id, name, posterior(run_id, mass), rows, truth)
+    return Found(run_id, name, posterior(run_id, mass), rows, truth, seen)
 
 
 def show_pictures(found: Found) -> None:
@@ -88,20 +99,24 @@ def _table(found: Found) -> None:
     st.caption("Choose a row to see the product: its observations, its demand curve, and what its category adds.")
     name = product_picker(found.table, found.posterior.mass, found.name)
     if name:
-        show_product(found.posterior, market(found.run_id), found.table, name)
+        show_product(found.posterior, market(found.run_id), found.table, name, found.ids)
 
 
 def _against_truth(found: Found) -> None:
-    products, categories = (
-        recovery(found.posterior, level, found.truth_of(level)) for level in ("product", "category")
+    products, categories = (_recovery(found, level) for level in ("product", "category"))
+    scatter = kept_chart(
+        "against-truth", found.ids, lambda theme: truth_scatter(found.products, found.truth_of("product"), theme)
     )
-    scatter = truth_scatter(found.products, found.truth_of("product"), theme())
     left, right = st.columns([3, 2], gap="medium")
     with left:
         show_chart(scatter, "against-truth")
     with right:
         _recovered(products.rmse, categories.rmse, float(scatter.data["inside"].mean()), found.posterior.mass)
-        show_chart(z_histogram(products, theme()), "z-scores")
+        show_kept("z-scores", found.ids, lambda theme: z_histogram(products, theme))
+
+
+def _recovery(found: Found, level: str) -> Recovery:
+    return kept("recovery", (*found.ids, level), lambda: recovery(found.posterior, level, found.truth_of(level)))
 
 
 def _recovered(products: float, categories: float, inside: float, mass: float) -> None:
@@ -123,26 +138,28 @@ def _categories(found: Found) -> None:
     known = None
     if found.truth is not None:
         known = dict(zip(names, found.truth_of("category"), strict=True)) | {"": float(found.truth_of("global")[0])}
-    show_chart(forest(found.table, found.posterior.mass, theme(), known), "by-category")
+    show_kept("by-category", found.ids, lambda theme: forest(found.table, found.posterior.mass, theme, known))
 
 
 def _products(found: Found) -> None:
-    show_chart(caterpillar(found.products, found.posterior.mass, theme()), "all-products")
+    show_kept("all-products", found.ids, lambda theme: caterpillar(found.products, found.posterior.mass, theme))
 
 
 def _pooling(found: Found) -> None:
-    show_chart(shrinkage_view(found.products, theme()), "pooling")
+    show_kept("pooling", found.ids, lambda theme: shrinkage_view(found.products, theme))
 
 
 def _checks(found: Found) -> None:
-    checks = _checked(found.run_id, version(found.run_id), found.posterior.mass, found.posterior)
+    checks = _checked(found.run_id, found.version, found.posterior.mass, found.posterior)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Could the model have made these data?**")
         st.markdown("\n".join(f"- {line}" for line in checks.sentences))
         st.caption(f"{checks.n_cells:,} observations against {checks.n_replicates:,} replicated data sets.")
     with right:
-        show_chart(coverage_chart(checks.coverage, "observations", theme()), "predictive-coverage")
+        show_kept(
+            "predictive-coverage", found.ids, lambda theme: coverage_chart(checks.coverage, "observations", theme)
+        )
 
 
 def _against_another(found: Found) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+
 import streamlit as st
 
 from core.report.chart import Chart
 from core.report.exports import to_csv
 from core.report.palette import Theme
+from pages.components.shelf import kept
 from pages.components.text import escaped
 
 MOST_ROWS = 1_000
@@ -16,6 +19,24 @@ MOST_ROWS = 1_000
 def theme() -> Theme:
     """Light or dark, as this tab shows it."""
     return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def kept_chart(key: str, ids: tuple[Hashable, ...], draw: Callable[[Theme], Chart]) -> Chart:
+    """The chart that `key` and `ids` decide, drawn once in this tab's colours for all tabs; see `shelf.kept`."""
+    shade = theme()
+    return kept(f"chart {key}", (*ids, shade), lambda: _finished(draw(shade)))
+
+
+def show_kept(key: str, ids: tuple[Hashable, ...], draw: Callable[[Theme], Chart]) -> None:
+    """Show the same."""
+    show_chart(kept_chart(key, ids, draw), key)
+
+
+def _finished(chart: Chart) -> Chart:
+    """The chart, its figure described once: Plotly copies every trace at each look, though nothing changes any more."""
+    described = chart.figure.to_dict()
+    chart.figure.to_dict = lambda: described
+    return chart
 
 
 def show_chart(chart: Chart, key: str) -> None:

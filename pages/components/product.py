@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import pandas as pd
 import streamlit as st
 
@@ -11,15 +13,22 @@ from core.posterior.posterior import Posterior
 from core.posterior.seasons import period_effects
 from core.posterior.verdicts import VERDICTS
 from core.report.advice import what_would_settle
+from core.report.chart import Chart
 from core.report.figures import demand_figure, density_figure, period_effects_figure
+from core.report.palette import Theme
 from core.report.wording import elasticity, plural, share
 from core.runs.prepare import Prepared
-from pages.components.pictures import show_chart, theme
+from pages.components.pictures import show_kept
 from pages.components.text import escaped
 
 
-def show_product(posterior: Posterior, market: Prepared, table: pd.DataFrame, name: str) -> None:
-    """Its elasticity in words, then curve and posterior side by side, then its category's periods."""
+def show_product(
+    posterior: Posterior, market: Prepared, table: pd.DataFrame, name: str, ids: tuple[Hashable, ...]
+) -> None:
+    """Its elasticity in words, then curve and posterior side by side, then its category's periods.
+
+    `ids` are those of the posterior, under which its pictures are kept.
+    """
     code = product_code(posterior.labels, name)
     products = table[table["level"] == "product"]
     row = products.iloc[code]
@@ -28,14 +37,20 @@ def show_product(posterior: Posterior, market: Prepared, table: pd.DataFrame, na
         st.markdown(_words(row, products))
         left, right = st.columns([3, 2], gap="medium")
         with left:
-            seen = observations_of(market.panel, posterior.labels, code)
-            curve = demand_curve(posterior, market.panel, code)
-            labels = posterior.labels
-            show_chart(demand_figure(seen, curve, name, labels.periods, labels.stores, theme()), "demand-curve")
+            show_kept("demand-curve", (*ids, name), lambda theme: _demand(posterior, market, code, name, theme))
         with right:
-            densities = product_densities(posterior, code)
-            show_chart(density_figure(densities, name, row["category"], theme()), "product-posterior")
-        _periods(posterior, code, row["category"])
+            show_kept(
+                "product-posterior", (*ids, name),
+                lambda theme: density_figure(product_densities(posterior, code), name, row["category"], theme),
+            )  # fmt: skip
+        _periods(posterior, code, row["category"], ids)
+
+
+def _demand(posterior: Posterior, market: Prepared, code: int, name: str, theme: Theme) -> Chart:
+    labels = posterior.labels
+    seen = observations_of(market.panel, labels, code)
+    curve = demand_curve(posterior, market.panel, code)
+    return demand_figure(seen, curve, name, labels.periods, labels.stores, theme)
 
 
 def _words(row: pd.Series, products: pd.DataFrame) -> str:
@@ -52,10 +67,10 @@ def _words(row: pd.Series, products: pd.DataFrame) -> str:
     )
 
 
-def _periods(posterior: Posterior, code: int, category: str) -> None:
+def _periods(posterior: Posterior, code: int, category: str, ids: tuple[Hashable, ...]) -> None:
     effects = period_effects(posterior, int(posterior.category_of_product[code]))
     if effects is None:
         return
     with st.expander(f"Periods of {escaped(category)}", icon=":material/calendar_month:", on_change="rerun") as opened:
         if opened.open:
-            show_chart(period_effects_figure(effects, category, theme()), "period-effects")
+            show_kept("period-effects", (*ids, category), lambda theme: period_effects_figure(effects, category, theme))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import pandas as pd
 import streamlit as st
 
+from core.report.chart import Chart
 from core.report.comparison import MOST
 from core.report.exports import to_csv
 from core.report.figures import compare_runs as against_each_other
 from core.report.figures import loss_curves
+from core.report.palette import Theme
 from core.report.wording import plural, seconds
 from core.runs.compare import Comparison, compare_runs
 from core.runs.diagnostics import diagnostics_bundle
@@ -20,8 +22,9 @@ from pages.components.actions import attempt, confirm_discard
 from pages.components.address import work_on
 from pages.components.downloads import run_downloads
 from pages.components.navigation import page
-from pages.components.pictures import show_chart, theme
-from pages.components.services import manager
+from pages.components.pictures import show_kept
+from pages.components.services import manager, version
+from pages.components.shelf import kept
 from pages.components.states import state_badge
 from pages.components.text import escaped, when
 
@@ -117,25 +120,34 @@ def _name_and_note(run: RunSummary) -> None:
 
 def compare(runs: Sequence[RunSummary]) -> None:
     """Losses, differing choices, and elasticities side by side, largest differences in sd first."""
-    found = compare_runs(manager(), tuple(run.run_id for run in runs), viewer())
+    ids = tuple(_ids(run) for run in runs)
+    found = kept("comparison", (viewer(), *ids), lambda: compare_runs(manager(), tuple(i[0] for i in ids), viewer()))
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
         st.markdown("**Loss per observation**")
-        curves = {
-            name: pd.DataFrame({"step": curve.smooth_step, "loss": curve.smooth})
-            for name, curve in found.losses.items()
-        }
-        show_chart(loss_curves(curves, theme()), "losses")
+        show_kept("losses", ids, lambda theme: _losses(found, theme))
     with right, st.container(border=True):
         st.markdown("**Choices that differ**")
         if found.choices.empty:
             st.caption("None: the plans are the same.")
         else:
             st.dataframe(found.choices, hide_index=True, alt="Choices in which the plans differ")
-    _side_by_side(found)
+    _side_by_side(found, ids)
 
 
-def _side_by_side(found: Comparison) -> None:
+def _ids(run: RunSummary) -> tuple[Hashable, ...]:
+    """What tells apart all that is compared of a run: its name, how far it came and is to go, its result."""
+    return run.run_id, run.name, run.usable, run.seconds, run.steps_total, *version(run.run_id)
+
+
+def _losses(found: Comparison, theme: Theme) -> Chart:
+    curves = {
+        name: pd.DataFrame({"step": curve.smooth_step, "loss": curve.smooth}) for name, curve in found.losses.items()
+    }
+    return loss_curves(curves, theme)
+
+
+def _side_by_side(found: Comparison, ids: tuple[Hashable, ...]) -> None:
     st.markdown("**Elasticities side by side, largest differences in sd first**")
     if found.without_result:
         st.caption("Without a result: " + escaped(", ".join(found.without_result)) + ".")
@@ -162,7 +174,7 @@ def _side_by_side(found: Comparison) -> None:
         on_click="ignore", key="comparison-csv",
     )  # fmt: skip
     if len(found.names) == 2:
-        show_chart(against_each_other(rows, *found.names, theme()), "runs-against-each-other")
+        show_kept("runs-against-each-other", ids, lambda theme: against_each_other(rows, *found.names, theme))
 
 
 def bug_report() -> None:

@@ -149,14 +149,14 @@ def _table(run_id: str, version: tuple[int, int], mass: float, viewer: str | Non
 
 def truth_of_run(run_id: str, dataset: str, mass: float) -> Float[np.ndarray, "row"] | None:
     """The true elasticities in the order of a run's table; None for real data."""
-    known = datasets().truth(dataset)
-    return None if known is None else _truth(run_id, known, table(run_id, mass))
+    return _truth(run_id, dataset, table(run_id, mass))
 
 
 @st.cache_resource(max_entries=FEW, show_spinner=False)
-def _truth(run_id: str, _known: pd.DataFrame, _table: pd.DataFrame) -> Float[np.ndarray, "row"]:
+def _truth(run_id: str, dataset: str, _table: pd.DataFrame) -> Float[np.ndarray, "row"] | None:
     # The order of rows is that of the run's labels, whatever the interval.
-    return truth_in_order(_table, _known)
+    known = datasets().truth(dataset)
+    return None if known is None else truth_in_order(_table, known)
 
 
 @st.cache_resource(max_entries=10, show_spinner="Drawing the model")
