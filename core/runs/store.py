@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +197,15 @@ class RunStore:
         """What the run has shown so far; empty where it has shown nothing."""
         with self.connection() as db:
             found = db.execute("SELECT value FROM progress WHERE id = ?", (run_id,)).fetchone()
-        return Progress() if found is None else from_bytes(found["value"])
+        return Progress() if found is None else _progress(found["value"])
+
+
+@lru_cache(maxsize=64)
+def _progress(value: bytes) -> Progress:
+    # A page asks several times in a row for what has not changed.
+    progress = from_bytes(value)
+    assert isinstance(progress, Progress)
+    return progress
 
 
 SELECT = (

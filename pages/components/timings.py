@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 
 import streamlit as st
@@ -23,10 +24,12 @@ from core.benchmark.records import Report
 from core.benchmark.runner import kept_reports, shipped_reports
 from core.declare import declarations
 from core.errors import UserError
+from core.report.chart import Chart
 from core.report.exports import to_csv
+from core.report.palette import Theme
 from pages.components.errors import guard
 from pages.components.forms import show_field
-from pages.components.pictures import show_chart, theme
+from pages.components.pictures import show_chart, show_kept, theme
 from pages.components.problems import show_problems
 from pages.components.services import settings
 from pages.components.text import escaped
@@ -161,16 +164,24 @@ def show_pictures(report: Report, others: tuple[Report, ...]) -> None:
     if view == PICTURES[0]:
         _speedups(report)
     elif view == PICTURES[1]:
-        show_chart(accuracy_chart(report.records, theme()), "accuracy-against-time")
+        _show(report, "accuracy-against-time", lambda theme: accuracy_chart(report.records, theme))
         st.caption(
             "Nobody ran the article's million steps here: the dotted line is where they would end at the measured rate."
         )
     elif view == PICTURES[2]:
-        show_chart(scaling_lines(report.records, theme()), "rows-against-seconds")
+        _show(report, "rows-against-seconds", lambda theme: scaling_lines(report.records, theme))
     elif view == PICTURES[3]:
         _published(report)
     else:
         _everything(report, others)
+
+
+def _show(report: Report, key: str, draw: Callable[[Theme], Chart]) -> None:
+    """A chart of a report; one that still grows is drawn anew at every look."""
+    if report.state == "running":
+        show_chart(draw(theme()), key)
+    else:
+        show_kept(key, (report.started, report.command, len(report.records)), draw)
 
 
 def _speedups(report: Report) -> None:
@@ -183,7 +194,7 @@ def _speedups(report: Report) -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     st.caption(CASE_HELP[case])
-    show_chart(speedup_bars(report.records, case, theme()), f"times-faster-{case}")
+    _show(report, f"times-faster-{case}", lambda theme: speedup_bars(report.records, case, theme))
     _not_run(report, case)
 
 
@@ -199,7 +210,7 @@ def _not_run(report: Report, case: str) -> None:
 
 
 def _published(report: Report) -> None:
-    show_chart(beside_published(report.records, theme()), "beside-the-article")
+    _show(report, "beside-the-article", lambda theme: beside_published(report.records, theme))
     st.caption(NOTE)
     with st.expander("The published figures"):
         st.dataframe(published_table(), hide_index=True, key="published", alt="The article's published figures")
@@ -224,5 +235,5 @@ def _everything(report: Report, others: tuple[Report, ...]) -> None:
 def nothing_timed() -> None:
     """For an installation that has timed nothing yet: the published figures, labelled."""
     st.info("Nothing has been timed on this machine yet. Below: what the article published.", icon=":material/timer:")
-    show_chart(beside_published((), theme()), "published-alone")
+    show_kept("published-alone", (), lambda theme: beside_published((), theme))
     st.caption(NOTE)

@@ -56,6 +56,15 @@ def test_a_run_queued_again_goes_to_the_end(store: RunStore):
     assert store.row("a").place > store.row("b").place
 
 
+def test_progress_that_has_not_changed_is_read_once(store: RunStore):
+    add(store, "r")
+    store.set_progress("r", Progress(verdict="falling"))
+    first = store.progress("r")
+    assert store.progress("r") is first
+    store.set_progress("r", Progress(verdict="flat"))
+    assert store.progress("r").verdict == "flat" and first.verdict == "falling"
+
+
 def test_progress_comes_back_and_goes_with_its_run(store: RunStore):
     add(store, "r")
     store.set_progress("r", Progress(verdict="flat"), steps_done=5)
