@@ -58,10 +58,10 @@ def test_a_run_queued_again_goes_to_the_end(store: RunStore):
 
 def test_progress_that_has_not_changed_is_read_once(store: RunStore):
     add(store, "r")
-    store.set_progress("r", Progress(verdict="falling"))
+    store.set_progress("r", Progress(verdict="falling"), steps_done=1)
     first = store.progress("r")
     assert store.progress("r") is first
-    store.set_progress("r", Progress(verdict="flat"))
+    store.set_progress("r", Progress(verdict="flat"), steps_done=2)
     assert store.progress("r").verdict == "flat" and first.verdict == "falling"
 
 
