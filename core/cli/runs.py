@@ -1,4 +1,4 @@
-"""List, resume, export, compare and delete stored runs: those that the dashboard shows."""
+"""List, resume, redraw, export, compare and delete stored runs: those that the dashboard shows."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="Every run, newest first.")
     listing.add_argument("--json", type=place, metavar="FILE", help="Write the list to FILE as JSON.")
     actions.add_parser("resume", help="Go on from the last checkpoint.").add_argument("run", metavar="ID")
+    redrawing = actions.add_parser("redraw", help="Draw the posterior again; nothing is fitted again.")
+    redrawing.add_argument("run", metavar="ID")
+    redrawing.add_argument("--draws", type=int, metavar="N", help="So many draws instead.")
+    redrawing.add_argument("--mass", type=float, metavar="SHARE", help="Probability inside the intervals instead.")
     exporting = actions.add_parser("export", help="Write tables, draws and manifest; nothing is fitted again.")
     exporting.add_argument("run", metavar="ID")
     exporting.add_argument("--out", type=place, required=True, metavar="DIR", help="Folder for the results.")
@@ -69,6 +73,11 @@ def _resume(runs: RunManager, arguments: argparse.Namespace) -> int:
     return stored.follow(runs, arguments.run)
 
 
+def _redraw(runs: RunManager, arguments: argparse.Namespace) -> int:
+    runs.redraw(arguments.run, arguments.draws, arguments.mass)
+    return stored.follow(runs, arguments.run)
+
+
 def _export(runs: RunManager, arguments: argparse.Namespace) -> int:
     stored.export(runs, arguments.run, arguments.out)
     return stored.USABLE
@@ -102,6 +111,7 @@ def _sure(name: str) -> bool:
 ACTIONS: dict[str, Callable[[RunManager, argparse.Namespace], int]] = {
     "list": _list,
     "resume": _resume,
+    "redraw": _redraw,
     "export": _export,
     "compare": _compare,
     "delete": _delete,

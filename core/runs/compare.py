@@ -12,6 +12,8 @@ from core.report.comparison import MOST, plan_differences, side_by_side
 from core.report.tables import elasticity_table
 from core.runs.curves import Curve
 from core.runs.manager import RunManager
+from core.runs.requests import RunResult
+from core.runs.results import LOST
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ def compare_runs(manager: RunManager, run_ids: tuple[str, ...], viewer: str | No
     snapshots = {run_id: manager.snapshot(run_id, viewer) for run_id in dict.fromkeys(run_ids)}
     names = _names({run_id: snapshot.name for run_id, snapshot in snapshots.items()})
     tables = {
-        names[run_id]: elasticity_table(manager.result(run_id, viewer).posterior)
+        names[run_id]: elasticity_table(result.posterior)
         for run_id, snapshot in snapshots.items()
-        if snapshot.usable
+        if snapshot.usable and (result := _result(manager, run_id, viewer)) is not None
     }
     return Comparison(
         names=tuple(names.values()),
@@ -48,6 +50,16 @@ def compare_runs(manager: RunManager, run_ids: tuple[str, ...], viewer: str | No
         elasticities=side_by_side(tables) if len(tables) >= 2 else None,
         without_result=tuple(name for name in names.values() if name not in tables),
     )
+
+
+def _result(manager: RunManager, run_id: str, viewer: str | None) -> RunResult | None:
+    """The kept result; None where its file is lost, which must not hide the runs beside it."""
+    try:
+        return manager.result(run_id, viewer)
+    except UserError as bad:
+        if bad.problems[0].code in LOST:
+            return None
+        raise
 
 
 def _names(given: Mapping[str, str]) -> dict[str, str]:

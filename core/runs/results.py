@@ -9,6 +9,9 @@ from core.runs.requests import RunResult
 from core.runs.store import RunRow
 from core.runs.values import from_bytes
 
+LOST = ("result-missing", "stored-unreadable")
+"""Codes of the problems that drawing a run's posterior again mends."""
+
 
 def load_result(path: Path) -> RunResult:
     """The result kept in a file. Raises UserError where it is missing, damaged or of another version."""
@@ -16,7 +19,7 @@ def load_result(path: Path) -> RunResult:
         content = path.read_bytes()
     except OSError as bad:
         raise UserError(
-            Problem("result-missing", "The kept result of this run is missing", "Draw it again from the list of runs.")
+            Problem("result-missing", "The kept result of this run is missing", "Draw it again: nothing is lost by it.")
         ) from bad
     result = from_bytes(content)
     assert isinstance(result, RunResult)

@@ -21,8 +21,10 @@ from pages.components.access import viewer
 from pages.components.actions import attempt, confirm_discard
 from pages.components.address import work_on
 from pages.components.downloads import run_downloads
+from pages.components.errors import guarded
 from pages.components.navigation import page
 from pages.components.pictures import show_kept
+from pages.components.redraw import draw_again
 from pages.components.services import manager, version
 from pages.components.shelf import kept
 from pages.components.states import state_badge
@@ -89,8 +91,11 @@ def work_with_run(run: RunSummary) -> None:
             if not run.state.active:
                 _more_steps(run)
             if run.usable:
-                with st.popover("Export", icon=":material/download:"):
+                with st.popover("Export", icon=":material/download:"), guarded():
                     run_downloads(run.run_id, f"export-{run.run_id}")
+            if run.usable and not run.state.active:
+                with guarded():
+                    draw_again(run)
             _name_and_note(run)
             if st.button("Delete", icon=":material/delete:"):
                 confirm_discard(run.run_id, run.name)

@@ -9,6 +9,7 @@ from pages.components.empty import nothing_learned
 from pages.components.findings import limits, outcome_line, pick_mass, pick_run, top_line, usable_runs, waiting_for
 from pages.components.navigation import header
 from pages.components.nutscheck import check_progress
+from pages.components.redraw import require_result
 from pages.components.services import result, snapshot
 from pages.components.session import workspace
 
@@ -19,8 +20,11 @@ if not runs:
     nothing_learned()
     st.stop()
 check_progress()
-with st.container(horizontal=True, vertical_alignment="bottom"):
+bar = st.container(horizontal=True, vertical_alignment="bottom")
+with bar:
     run_id = pick_run(runs)
+require_result(run_id)
+with bar:
     mass = pick_mass(result(run_id).fit.plan.mass)
     st.space("stretch")
     with st.popover("Export", icon=":material/download:", type="primary"):

@@ -9,6 +9,7 @@ import pytest
 
 from core.report.tables import elasticity_table
 from core.report.wording import elasticity
+from core.runs.desk import result_path
 from pages.components import services
 from tests.pages.conftest import said
 from tests.pages.test_model import submit
@@ -41,6 +42,21 @@ def test_the_top_line_is_the_posteriors(open_page, installation, run_id):
     assert shown["Products"] == "60"
     verdicts = posterior.verdicts("product")
     assert shown["Elastic"] == str((verdicts == "elastic").sum())
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-90])])
+def test_a_lost_result_is_drawn_again_at_a_click(open_page, installation, run_id, spoil):
+    posterior = installation.result(run_id).posterior
+    spoil(result_path(installation.settings, run_id))
+    tab = open_page("elasticities", run=run_id)
+    assert not tab.exception
+    assert not tab.metric
+    tab.button(key="redraw").click().run()
+    assert not tab.exception
+    assert installation.wait(run_id, timeout=60).usable
+    drawn = installation.result(run_id).posterior
+    assert np.array_equal(drawn.draws.elasticity_product, posterior.draws.elasticity_product)
+    assert open_page("elasticities", run=run_id).metric
 
 
 def test_a_mean_field_guide_is_warned_of_in_general_and_not_as_a_finding_of_this_run(open_page, run_id):

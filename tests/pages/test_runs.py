@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
+from core.runs.desk import result_path
 from tests.pages.conftest import PATIENCE_SECONDS, said
 from tests.pages.test_model import submit
 
@@ -24,6 +25,34 @@ def test_runs_are_listed_newest_first(open_page, installation):
     listed = tab.dataframe[0].value
     assert listed["Run"].tolist() == ["the second", "a run"]
     assert listed["State"].tolist() == ["finished", "finished"]
+
+
+def one_run():
+    from pages.components.runlist import work_with_run
+    from pages.components.services import manager
+
+    work_with_run(manager().runs()[0])
+
+
+def test_a_run_is_drawn_again_with_other_draws(installation):
+    run_id = submit(installation)
+    installation.wait(run_id, timeout=60)
+    tab = AppTest.from_function(one_run, default_timeout=PATIENCE_SECONDS).run()
+    next(box for box in tab.number_input if box.label == "Draws").set_value(300)
+    next(button for button in tab.button if button.label == "Draw").click().run()
+    assert not tab.exception
+    installation.wait(run_id, timeout=60)
+    assert installation.result(run_id).posterior.n_draws == 300
+
+
+def test_a_run_whose_result_is_lost_can_still_be_named_drawn_again_and_deleted(installation):
+    run_id = submit(installation)
+    installation.wait(run_id, timeout=60)
+    result_path(installation.settings, run_id).unlink()
+    tab = AppTest.from_function(one_run, default_timeout=PATIENCE_SECONDS).run()
+    assert not tab.exception
+    assert "kept result of this run is missing" in said(tab)
+    assert {"Draw", "Keep", "Delete"} <= {button.label for button in tab.button}
 
 
 def comparison():

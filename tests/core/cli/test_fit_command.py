@@ -142,5 +142,9 @@ def test_a_stored_run_is_listed_exported_compared_and_deleted(market, tmp_path, 
     assert "likelihood" in capsys.readouterr().out.lower()
     assert main(["runs", "export", ids[0], "--out", str(tmp_path / "exported")]) == 0
     assert len(pd.read_parquet(tmp_path / "exported" / "elasticities.parquet")) == 65
+    assert main(["runs", "redraw", ids[0], "--draws", "200", "--mass", "0.8"]) == 0
+    assert main(["runs", "export", ids[0], "--out", str(tmp_path / "redrawn")]) == 0
+    told = json.loads((tmp_path / "redrawn" / "manifest.json").read_text())["plan"]
+    assert (told["draws"], told["mass"]) == (200, 0.8)
     assert main(["runs", "delete", ids[0]]) == 0
     assert main(["runs", "export", ids[0], "--out", str(tmp_path / "gone")]) == 2

@@ -12,6 +12,7 @@ from core.declare import declarations
 from core.errors import UserError
 from core.inference.plan import FitPlan, plan_with
 from core.runs.compare import compare_runs
+from core.runs.desk import result_path
 from core.runs.diagnostics import diagnostics_bundle
 from core.runs.manager import RunManager
 from core.runs.register import extended
@@ -42,6 +43,16 @@ def test_runs_are_set_apart_by_choices_losses_and_elasticities(
     assert len(found.elasticities) == 1 + 2 + 6
     assert found.elasticities["spread_in_sd"].is_monotonic_decreasing
     assert found.losses[found.names[0]].step.size == 100
+
+
+def test_a_lost_result_leaves_the_runs_beside_it_comparable(manager: RunManager, request_for: RunRequest):
+    ids = tuple(manager.submit(replace(request_for, name=name)) for name in ("a", "b", "c"))
+    for run_id in ids:
+        finish(manager, run_id)
+    result_path(manager.settings, ids[0]).unlink()
+    found = compare_runs(manager, ids)
+    assert found.without_result == ("a",)
+    assert found.elasticities is not None and "b: mean" in found.elasticities
 
 
 def test_one_or_six_runs_cannot_be_compared(manager: RunManager):
