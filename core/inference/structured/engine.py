@@ -24,7 +24,8 @@ from core.inference.structured.check import check, no_check, warnings
 from core.inference.structured.drawing import draw_mixture
 from core.inference.structured.integrate import gaussian_volume, integrate
 from core.inference.structured.mixture import Mixture, single
-from core.inference.structured.solver import Solver, State
+from core.inference.structured.solver import Solver
+from core.inference.structured.state import State
 from core.inference.structured.storing import arrays_of_mixture, arrays_of_state, centre_of_arrays, mixture_of_arrays
 from core.panel import Panel
 

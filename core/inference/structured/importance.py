@@ -9,7 +9,8 @@ from scipy.special import logsumexp
 
 from core.inference.structured.drawing import draw_shared
 from core.inference.structured.mixture import single
-from core.inference.structured.solver import Solver, State
+from core.inference.structured.solver import Solver
+from core.inference.structured.state import State
 
 DRAWS = 200
 """Enough for a k-hat good to about 0.1, and one cheap pass over the cells each."""

@@ -22,7 +22,8 @@ from core.inference.structured.columns import Columns
 from core.inference.structured.importance import evidence_correction
 from core.inference.structured.mixture import Component, Mixture, single, with_scales
 from core.inference.structured.scales import TOP_SCALES, Scales, log_prior
-from core.inference.structured.solver import Solver, State
+from core.inference.structured.solver import Solver
+from core.inference.structured.state import State
 from core.inference.structured.upper import Means, Message, log_evidence, without_time
 
 SHARP = 0.04

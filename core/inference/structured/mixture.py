@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from core.inference.structured.scales import Scales
-from core.inference.structured.solver import State
+from core.inference.structured.state import State
 
 
 @dataclass(frozen=True)

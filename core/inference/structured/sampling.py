@@ -19,7 +19,8 @@ from core.inference.structured.eliminate import (
     to_product,
     to_series,
 )
-from core.inference.structured.passes import Position, predictor, reaches
+from core.inference.structured.passes import Position, predictor
+from core.inference.structured.reach import reaches
 
 
 def sample_leaves(

@@ -7,22 +7,22 @@ own sd, and no scale by more than the tolerance or a fiftieth of its own posteri
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import gammaln
 
 from core.inference.structured import scales as scaling
 from core.inference.structured.blas import small_algebra
-from core.inference.structured.blocks import Blocks, cut
+from core.inference.structured.blocks import cut
 from core.inference.structured.columns import Columns, columns_of
 from core.inference.structured.kernels import Kernels
 from core.inference.structured.passes import Coupling, Position, Precisions, Shared, Step
 from core.inference.structured.scales import Histogram, QuasiNewton, Scales, Slope, Spread
 from core.inference.structured.start import start
+from core.inference.structured.state import State, next_damping
+from core.inference.structured.totals import count_members, unit_totals
 from core.inference.structured.upper import Head, HeadPrior, Means, Message, solve
 from core.model.demand import ARTICLE_CLIP, log_mean_units
 from core.model.plan import ModelPlan
@@ -30,58 +30,12 @@ from core.panel import Panel
 
 LARGEST_STEP = 2.0
 """Most that one iteration moves a shared unknown."""
-CONTRACTS = 0.8
-"""Largest step over the one before, up to which an iteration got closer."""
-PATIENCE = 2
-"""Iterations in a row without getting closer that are taken for swinging."""
-SWINGS = 5.0
-"""Step of a scale, over what counts as none, that explains larger steps of the elasticities."""
-LEAST_DAMPING = 0.125
 SCALES_FROM = 2
 """Iterations of Newton steps alone before the scales start to move."""
 CAUGHT_UP = 1.0
 """Largest step of an elasticity, in its sd, at which the slope in the scales is worth remembering."""
 SCALE_SHARE = 0.02
 """Step of a scale, in its own posterior sd, that counts as none."""
-
-
-@dataclass(frozen=True)
-class State:
-    """Where the iteration is. `variance` of each elasticity; `sums` of the last move; NumPy but for `position`."""
-
-    position: Position
-    variance: Any
-    means: Means
-    sums: Shared
-    scales: Scales
-    newton: QuasiNewton
-    covariance: Float[np.ndarray, "category column column"]
-    market_covariance: Float[np.ndarray, "market market"]
-    iteration: int = 0
-    damping: float = 1.0
-    stalled: int = 0
-    """Iterations in a row that hardly got closer."""
-    bound: float = -np.inf
-    """Evidence lower bound plus log prior of what is learned, in nats."""
-    change: float = np.inf
-    """Largest step of an elasticity or level, in its own sd."""
-    scale_change: float = np.inf
-    """Largest step of a learned logarithm, in units of what counts as none."""
-    information: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    """Of each learned logarithm: the inverse square of its posterior sd, roughly."""
-
-    def converged(self, tolerance: float) -> bool:
-        return self.change <= tolerance * self.damping and self.scale_change <= 1.0
-
-
-@dataclass(frozen=True)
-class UnitTotals:
-    """Sums of units in float64, by block, and by category and column: the linear part of the log likelihood."""
-
-    level: Float[np.ndarray, "block series"]
-    elasticity: Float[np.ndarray, "block product"]
-    shared: Float[np.ndarray, "category column"]
-    log_factorial: float
 
 
 class Solver:
@@ -94,9 +48,9 @@ class Solver:
         self.blocks, self.places = cut(panel, uncentred=article, multiple=len(devices))
         self.n_categories = panel.n_categories
         self.histogram = Histogram.of(panel)
-        self.totals = _unit_totals(self.columns, self.blocks, self.n_categories, self.histogram)
+        self.totals = unit_totals(self.columns, self.blocks, self.n_categories, self.histogram)
         self.linear = not article
-        self.counts = _counts(self.blocks, self.n_categories)
+        self.counts = count_members(self.blocks, self.n_categories)
         self.market_prior = _market_prior(self.columns, plan, panel)
         clip = ARTICLE_CLIP if article else None
         self.kernels = Kernels(self.columns, plan.likelihood, clip, devices, self.blocks)
@@ -189,7 +143,7 @@ class Solver:
         )  # fmt: skip
         spreads = self.spreads(moved, head)
         bound = self._bound(moved, spreads, float(coupling.log_det) + head.log_det)
-        damping, stalled = _damping(state, moved.change)
+        damping, stalled = next_damping(state, moved.change)
         slope = scaling.slope_of(state.scales, self.plan, spreads, self.histogram, np.asarray(sums.dispersion))
         return replace(moved, bound=bound, damping=damping, stalled=stalled, information=slope.observed), slope
 
@@ -249,21 +203,11 @@ class Solver:
         totals, log_phi = self.totals, state.scales.log_phi
         value = 0.0
         if self.linear:
-            value += float(np.sum(totals.level * np.asarray(state.position.level)))
-            value += float(np.sum(totals.elasticity * np.asarray(state.position.elasticity)))
-            value += float(np.sum(totals.shared * state.means.shared))
+            position = state.position
+            value += totals.linear_part(np.asarray(position.elasticity), np.asarray(position.level), state.means.shared)
         if log_phi.size:
             value += float(np.sum(self.histogram.terms(log_phi, 0) - log_phi * self.histogram.total))
         return value
-
-
-def _damping(state: State, change: float) -> tuple[float, int]:
-    """Halve the damping when steps stop shrinking, and lengthen it again while they shrink fast."""
-    closer = change <= CONTRACTS * state.change or state.scale_change > SWINGS
-    stalled = 0 if closer else state.stalled + 1
-    if stalled > PATIENCE:
-        return max(LEAST_DAMPING, state.damping / 2), 0
-    return (min(1.0, 1.25 * state.damping), 0) if change < 0.3 * state.change else (state.damping, stalled)
 
 
 def _host(sums: Shared) -> Shared:
@@ -275,33 +219,6 @@ def _spread_of(mean: np.ndarray, covariance: np.ndarray) -> Spread:
     squares = float(mean @ mean + np.trace(covariance))
     wobble = float(2 * np.sum(covariance**2) + 4 * mean @ covariance @ mean)
     return Spread(mean.size, squares, wobble)
-
-
-def _unit_totals(columns: Columns, blocks: Blocks, n: int, histogram: Histogram) -> UnitTotals:
-    n_blocks, height = blocks.series.shape
-    series = (np.arange(n_blocks)[:, None] * height + blocks.series).ravel()
-    product = (np.arange(n_blocks)[:, None] * height + blocks.product).ravel()
-    level = np.bincount(series, blocks.units.sum(axis=2, dtype=np.float64).ravel(), series.size)
-    priced = np.einsum("bht,bht->bh", blocks.units, blocks.x, dtype=np.float64).ravel()
-    elasticity = np.bincount(product, np.bincount(series, priced, series.size), product.size)
-    shared = np.zeros((n, columns.size))
-    if columns.periods and blocks.period is None:
-        np.add.at(shared[:, : columns.periods], blocks.category, blocks.units.sum(axis=1, dtype=np.float64))
-    elif columns.periods and blocks.period is not None:
-        at = (blocks.category[:, None, None] * columns.size + blocks.period).ravel()
-        shared += np.bincount(at, blocks.units.ravel().astype(np.float64), shared.size).reshape(shared.shape)
-    for k in range(columns.covariates):
-        by_block = np.einsum("bht,bht->b", blocks.units, blocks.covariates[:, k], dtype=np.float64)
-        shared[:, columns.first_covariate + k] = np.bincount(blocks.category, by_block, n)
-    log_factorial = float(np.sum(histogram.cells * gammaln(histogram.units + 1)))
-    shape = blocks.series.shape
-    return UnitTotals(level.reshape(shape), elasticity.reshape(shape), shared, log_factorial)
-
-
-def _counts(blocks: Blocks, n: int) -> Float[np.ndarray, "2 category"]:
-    """Products and series of each category."""
-    parts = (blocks.real_product, blocks.real_series)
-    return np.stack([np.bincount(blocks.category, part.sum(axis=1), n) for part in parts])
 
 
 def _market_prior(columns: Columns, plan: ModelPlan, panel: Panel) -> tuple[np.ndarray, np.ndarray]:

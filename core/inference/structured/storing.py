@@ -9,7 +9,8 @@ import numpy as np
 from core.inference.structured.mixture import Component, Mixture, single
 from core.inference.structured.passes import Position, Shared
 from core.inference.structured.scales import QuasiNewton, Scales
-from core.inference.structured.solver import Solver, State
+from core.inference.structured.solver import Solver
+from core.inference.structured.state import State
 from core.inference.structured.upper import Means
 
 LEVELS = Position("product", "series", "row", "product", "series")

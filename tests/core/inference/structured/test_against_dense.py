@@ -8,7 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from core.inference.structured.solver import Solver, State
+from core.inference.structured.solver import Solver
+from core.inference.structured.state import State
 from core.model.plan import ARTICLE_MODEL, ModelPlan
 from core.panel import Panel
 from tests.core.inference.structured.dense import dense_fit
