@@ -96,6 +96,9 @@ class _Run:
 
     def _iterate(self, state: State) -> tuple[Ending, State]:
         structured = self.plan.structured
+        if state.iteration and state.converged(structured.tolerance):
+            # Resumed where it had converged, to be drawn: a further step would make it another result.
+            return Ending.CONVERGED, state
         while state.iteration < structured.max_iterations:
             if state.iteration and self.watcher.should_stop():
                 return Ending.STOPPED, state

@@ -3,6 +3,8 @@
     python -m tests.core.runs.server FOLDER ENGINE submit|RUN
 
 It prints `run ID`, then a line at each such step, and reads a line before it goes on; at the end it prints `ended`.
+Steps are `chunk N`, one after N steps of the fit, `writing`, while a checkpoint is half on disk, and `result`, while
+the result is.
 """
 
 from __future__ import annotations
@@ -26,11 +28,10 @@ from core.runs.manager import RunManager
 from core.runs.requests import RunRequest
 from core.settings import Settings
 from tests.core.runs.conftest import ROLES, small_source
-from tests.core.runs.engine import Walk
 
 PLANS: dict[str, dict[str, Any]] = {
-    "walk": {"engine": "svi", "steps": 400, "draws": 100},
-    "svi": {"engine": "svi", "steps": 400, "draws": 100},
+    "svi": {"engine": "svi", "steps": 600, "draws": 100},
+    "mini-batches": {"engine": "svi", "steps": 600, "batch_products": 2, "draws": 100},
     "structured": {"engine": "structured", "draws": 100},
 }
 TALK = threading.Lock()
@@ -61,12 +62,12 @@ def halting(engine: Engine) -> Engine:
     return Engine(fit, engine.draw)
 
 
-def halt_while_writing() -> None:
-    """Halt when a file is half on disk: before it is synced, and before it gets its name."""
+def halt_while_writing(folder: Path) -> None:
+    """Halt when a file is half on disk, before it is synced, and before its new name is."""
     sync = os.fsync
 
     def halting_sync(handle: int) -> None:
-        ask("writing")
+        ask("result" if next(folder.rglob("result.npz*"), None) else "writing")
         sync(handle)
 
     os.fsync = halting_sync
@@ -74,15 +75,15 @@ def halt_while_writing() -> None:
 
 def serve(folder: Path, engine: str, wanted: str) -> None:
     """Submit a run or resume one, and see it through."""
-    real = Walk().engine() if engine == "walk" else ENGINES[engine]
-    ENGINES[plan_for(engine).engine] = halting(real)
+    plan = plan_for(engine)
+    ENGINES[plan.engine] = halting(ENGINES[plan.engine])
     manager = RunManager(Settings(data_dir=folder, checkpoint_seconds=0.0), pulse_seconds=0.0)
     if wanted == "submit":
         dataset = manager.datasets.add(small_source())
-        halt_while_writing()
-        run_id = manager.submit(RunRequest(dataset, ROLES, Choices(), plan_for(engine)))
+        halt_while_writing(folder)
+        run_id = manager.submit(RunRequest(dataset, ROLES, Choices(), plan))
     else:
-        halt_while_writing()
+        halt_while_writing(folder)
         run_id = wanted
         with TALK:
             print(f"found {manager.snapshot(run_id).state}", flush=True)

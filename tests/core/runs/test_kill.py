@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -14,23 +15,30 @@ from core.runs.manager import RunManager
 from core.runs.snapshots import RunState
 from core.settings import Settings
 
-KILLS = 10
 SEED = 20_26
+LATEST = 3
+"""A stretch is killed at its first to third step of a kind, so that all kills do not see the run to its end."""
+MOMENTS = {
+    "svi": ("writing", "chunk", "writing", "result"),
+    "mini-batches": ("chunk", "writing", "result"),
+    "structured": ("writing", "chunk", "result"),
+}
+"""What each engine is killed at: between two chunks, while a checkpoint or the result is being written."""
 
 
 class Server:
-    """The other process: answers it until it ends, or kills it after so many steps."""
+    """The other process: answers it until it ends, or kills it at a moment of its choice."""
 
-    def __init__(self, folder: Path, engine: str, wanted: str):
+    def __init__(self, folder: Path, engine: str, wanted: str, cache: Path):
         command = [sys.executable, "-m", "tests.core.runs.server", str(folder), engine, wanted]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3],
+            env={**os.environ, **KEPT_PROGRAMS, "JAX_COMPILATION_CACHE_DIR": str(cache)},
+        )  # fmt: skip
         self.found = self.run_id = self.ended = ""
-        self.steps: list[str] = []
 
-    def go(self, steps: int | None = None) -> None:
-        """Let it take `steps` steps and kill it in the middle of the next; None: let it end."""
+    def go(self, moment: str = "", times: int = 1) -> None:
+        """Let it work and kill it when it comes to `moment` for the so many-th time; '': let it end."""
         assert self.process.stdout is not None and self.process.stdin is not None
         with self.process:
             for line in map(str.strip, self.process.stdout):
@@ -38,12 +46,16 @@ class Server:
                 if kind in ("found", "run", "ended"):
                     setattr(self, "run_id" if kind == "run" else kind, rest)
                     continue
-                self.steps.append(line)
-                if steps is not None and len(self.steps) > steps:
+                times -= kind == moment
+                if moment and not times:
                     return self.process.kill()
                 self.process.stdin.write("\n")
                 self.process.stdin.flush()
         return None
+
+
+KEPT_PROGRAMS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+"""Each process of an engine needs the same programs: compiled once, by the undisturbed run."""
 
 
 def only_run(folder: Path) -> str:
@@ -66,38 +78,30 @@ def kept_losses(folder: Path, run_id: str) -> tuple[np.ndarray, np.ndarray]:
         manager.close()
 
 
-def killed_and_undisturbed(tmp_path: Path, engine: str, kills: int) -> set[str]:
-    """Kill a run so many times, resume it, compare; says at which kinds of steps it was killed."""
-    whole = Server(tmp_path / "whole", engine, "submit")
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", MOMENTS)
+def test_ten_kills_of_real_runs_change_no_bit(tmp_path: Path, engine: str):
+    def server(folder: str, wanted: str) -> Server:
+        return Server(tmp_path / folder, engine, wanted, tmp_path / "programs")
+
+    whole = server("whole", "submit")
     whole.go()
     assert whole.ended == "finished"
-    moments = random.Random(SEED)
-    wanted, kinds = "submit", set[str]()
-    for _ in range(kills):
-        server = Server(tmp_path / "killed", engine, wanted)
-        # Short stretches, so that all kills together do not see the run to its end.
-        server.go(moments.randrange(len(whole.steps) // kills))
-        assert server.ended == ""
-        kinds.add(server.steps[-1].split()[0])
-        assert server.found in ("", "interrupted")
+    draw, wanted = random.Random(SEED), "submit"
+    for moment in MOMENTS[engine]:
+        killed = server("killed", wanted)
+        killed.go(moment, 1 if moment == "result" else draw.randint(1, LATEST))
+        assert killed.ended == "", f"killed at {moment}"
+        assert killed.found in ("", "interrupted")
         wanted = only_run(tmp_path / "killed")
-    last = Server(tmp_path / "killed", engine, wanted)
+    last = server("killed", wanted)
     last.go()
     assert last.ended == "finished"
     losses, draws = kept_losses(tmp_path / "killed", wanted)
     expected_losses, expected_draws = kept_losses(tmp_path / "whole", whole.run_id)
     assert losses.tobytes() == expected_losses.tobytes()
     assert draws.tobytes() == expected_draws.tobytes()
-    return kinds
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["svi", "structured"])
-def test_kills_of_the_real_engines_change_no_bit(tmp_path: Path, engine: str):
-    killed_and_undisturbed(tmp_path, engine, kills=2)
-
-
-@pytest.mark.slow
-def test_ten_kills_change_no_bit(tmp_path: Path):
-    kinds = killed_and_undisturbed(tmp_path, "walk", KILLS)
-    assert kinds == {"chunk", "writing"}, "killed while computing and while writing"
+def test_the_kills_are_ten():
+    assert sum(map(len, MOMENTS.values())) == 10

@@ -184,6 +184,13 @@ def test_stop_keeps_a_usable_result_within_one_iteration(market: Panel):
     assert np.isfinite(draws.elasticity_product).all()
 
 
+def test_a_converged_fit_that_is_resumed_to_be_drawn_again_stays_as_it_is(market: Panel, learned: Fit):
+    resumed = ENGINES["structured"].fit(LEARNED, market, Watcher(), learned.state)
+    assert resumed.outcome == learned.outcome
+    np.testing.assert_array_equal(resumed.losses, learned.losses)
+    np.testing.assert_array_equal(resumed.diagnostics["mean"], learned.diagnostics["mean"])
+
+
 def test_resumed_fit_ends_bit_for_bit_where_the_whole_one_does(market: Panel, learned: Fit):
     chunks: list[Chunk] = []
     fitted(LEARNED, market, on_chunk=chunks.append, should_stop=lambda: len(chunks) >= 3)
