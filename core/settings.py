@@ -29,7 +29,7 @@ class Settings:
     max_queued: int = _setting(20, "Most runs that may wait or run at once", "runs")
     quota_gb: float = _setting(50.0, "Disk space that data sets and runs may take together", "GB")
     memory_share: float = _setting(0.8, "Share of the free memory that one fit may ask for", "share")
-    checkpoint_seconds: float = _setting(30.0, "Time between two checkpoints of a run", "s")
+    checkpoint_seconds: float = _setting(30.0, "Least time between two checkpoints of a run; 0: after every chunk", "s")
     session_minutes: int = _setting(240, "Time after which an idle browser session is forgotten", "minutes")
 
 

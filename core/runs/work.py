@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from core.inference import engines
 from core.inference.fit import Chunk, Ending, Fit, Timing, Watcher
 from core.inference.memory import refuse_if_too_big
 from core.posterior.posterior import Posterior, posterior_of
+from core.runs.cadence import Cadence
 from core.runs.checkpoints import Checkpoint, Checkpoints
 from core.runs.desk import Desk, Record
 from core.runs.feed import Feed
@@ -63,7 +64,8 @@ class Task:
         self.feed = Feed(desk.store.progress(row.id), losses, desk.clock)
         self.feed.remark(*refused)
         self.trouble: UserError | None = None
-        self._saved = desk.clock()
+        gap = self.request.checkpoint_seconds
+        self.cadence = Cadence(desk.settings.checkpoint_seconds if gap is None else gap, desk.clock)
 
     def do(self) -> None:
         prepared = self._prepare()
@@ -146,10 +148,8 @@ class Task:
             self.feed.progress, steps_done=self.feed.losses.size, rate=self.feed.rate, memory=resident_bytes(),
             loss=last_loss(self.feed.losses.values, self.feed.n_obs, self._averaged),
         )  # fmt: skip
-        gap = self.request.checkpoint_seconds
-        gap = self.desk.settings.checkpoint_seconds if gap is None else gap
-        if chunk.checkpoint is not None and self.desk.clock() - self._saved >= gap:
-            self._guarded(lambda: self._save(chunk.checkpoint()))  # type: ignore[misc]
+        if chunk.checkpoint is not None and self.cadence.due():
+            self._guarded(lambda: self._save(chunk.checkpoint))  # type: ignore[arg-type]
 
     def _should_stop(self) -> bool:
         return self.trouble is not None or self.desk.closing() or self.record.wish() != ""
@@ -164,23 +164,23 @@ class Task:
         except UserError as bad:
             self.trouble = bad
 
-    def _save(self, state: Any) -> None:
+    def _save(self, state: Callable[[], Mapping[str, np.ndarray]]) -> None:
         before = (0.0, 0.0) if self.begun is None else seconds_before(self.begun)
         self.feed.enter(self.record.row.phase)
         spent = self.feed.phases
-        self.checkpoints.save(
-            self.feed.losses.size,
-            state,
-            self.feed.losses.values,
-            before[0] + spent.get("compiling", 0.0),
-            before[1] + spent.get("running", 0.0),
-        )
-        self.desk.log.write("checkpoint", self.record.row.id, step=self.feed.losses.size)
-        self._saved = self.desk.clock()
+        with self.cadence.counted():
+            self.checkpoints.save(
+                self.feed.losses.size,
+                state(),
+                self.feed.losses.values,
+                before[0] + spent.get("compiling", 0.0),
+                before[1] + spent.get("running", 0.0),
+            )
+        self.desk.log.write("checkpoint", self.record.row.id, step=self.feed.losses.size, seconds=self.cadence.last)
 
     def _save_last(self, fit: Fit) -> None:
         if fit.state and (fit.outcome.usable or fit.outcome.ending is Ending.STOPPED):
-            self._save(fit.state)
+            self._save(lambda: fit.state)
 
     def _conclude(self, fit: Fit, prepared: Prepared) -> None:
         self.enter("drawing")
