@@ -43,12 +43,7 @@ def sum_units(
             _add_periods(by_period, y, category_of_row[at], None if period is None else period[at])
     units_in_row, cells_of_row, price_in_row, *covariates_in_row = list(np.concatenate(by_row, axis=1))
     of_category = [np.bincount(category_of_row, row, n_categories) for row in covariates_in_row]
-    values, cells, category = (np.concatenate(part) for part in zip(*bins, strict=True))
-    histogram: dict[str, Any] = {
-        "units": values.astype(np.float32),
-        "cells": cells.astype(np.float32),
-        "category": category.astype(np.int32),
-    }
+    histogram, log_factorial = _histogram(bins)
     totals: dict[str, Any] = {
         "product_price": np.bincount(product_of_row, price_in_row, len(category_of_product)),
         "category_period": by_period,
@@ -56,11 +51,11 @@ def sum_units(
         **_levels(
             sold=np.bincount(series_of_row, units_in_row, len(product_of_series)),
             observed=np.bincount(series_of_row, cells_of_row, len(product_of_series)),
-            log_factorial=np.sum(cells * gammaln(values + 1.0)),
+            log_factorial=log_factorial,
         ),
     }
     float32: dict[str, Any] = {name: np.asarray(total, np.float32) for name, total in totals.items()}
-    return UnitSums(**float32, histogram=UnitHistogram(**histogram))
+    return UnitSums(**float32, histogram=histogram)
 
 
 def _stretches(category_of_row: Int[np.ndarray, "row"], n_slots: int) -> Iterator[slice]:
@@ -126,6 +121,17 @@ def _levels(
         "log_factorial": log_factorial,
         "constant": np.sum(sold * (log_mean.astype(np.float64) - 1.0)) - log_factorial,
     }
+
+
+def _histogram(bins: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[UnitHistogram, np.floating[Any]]:
+    """The bins of all stretches together, and the sum over their cells of log(units!)."""
+    values, cells, category = (np.concatenate(part) for part in zip(*bins, strict=True))
+    arrays: dict[str, Any] = {
+        "units": values.astype(np.float32),
+        "cells": cells.astype(np.float32),
+        "category": category.astype(np.int32),
+    }
+    return UnitHistogram(**arrays), np.sum(cells * gammaln(values + 1.0))
 
 
 def _tally(

@@ -84,14 +84,7 @@ def run_benchmark(
     """
     looker = looker or Looker()
     cells = cells_of(options)
-    report = Report(
-        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        command=command_of(options),
-        options=asdict(options),
-        records=(),
-        planned=len(cells),
-        state="running",
-    )
+    report = _empty_report(options, len(cells))
     path = folder_of(settings) / f"{report.started.replace(':', '')}.json"
 
     def publish(new: Report) -> Report:
@@ -112,6 +105,17 @@ def run_benchmark(
     except Cancelled:
         return publish(replace(report, state="cancelled", doing=""))
     return publish(replace(report, state="finished", doing=""))
+
+
+def _empty_report(options: BenchmarkOptions, planned: int) -> Report:
+    return Report(
+        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        command=command_of(options),
+        options=asdict(options),
+        records=(),
+        planned=planned,
+        state="running",
+    )
 
 
 def _once(cell: Cell, number: int) -> bool:

@@ -72,15 +72,8 @@ class Places:
 
 def cut(panel: Panel, uncentred: bool = False, multiple: int = 1) -> tuple[Blocks, Places]:
     """Blocks of a host panel (one shard), their number a multiple of `multiple`. NumPy arrays; no device is touched."""
-    series_of_row = np.asarray(panel.series_of_row)
-    product_of_series = np.asarray(panel.product_of_series)
-    category_of_product = np.asarray(panel.category_of_product)
-    rows = _rows_to_keep(panel, series_of_row)
-    series = series_of_row[rows]
-    product = product_of_series[series]
-    order = np.lexsort((series, product, category_of_product[product]))
-    rows, series, product = rows[order], series[order], product[order]
-    block, at = _assign(product, category_of_product[product], panel.n_slots)
+    rows, series, product, category_of_row = _in_order(panel)
+    block, at = _assign(product, category_of_row, panel.n_slots)
     n_blocks = -(-(int(block.max()) + 1) // multiple) * multiple
     height = _height_of(block, at)
     place = block * height + at
@@ -90,7 +83,7 @@ def cut(panel: Panel, uncentred: bool = False, multiple: int = 1) -> tuple[Block
     product_of_slot = np.zeros(n_blocks * height, np.int32)
     product_of_slot[block * height + series_slot] = product_slot
     category = np.zeros(n_blocks, np.int32)
-    category[block] = category_of_product[product]
+    category[block] = category_of_row
     category[int(block.max()) + 1 :] = category[int(block.max())]
     reference = np.asarray(panel.reference, np.float32) * np.float32(uncentred)
 
@@ -112,6 +105,17 @@ def cut(panel: Panel, uncentred: bool = False, multiple: int = 1) -> tuple[Block
         rows_are_series=bool(np.array_equal(series_slot, at)),
         series_are_products=bool(np.array_equal(product_slot, at)),
     ), places
+
+
+def _in_order(panel: Panel) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows by category, product and series; and these three of each row."""
+    series_of_row, product_of_series = np.asarray(panel.series_of_row), np.asarray(panel.product_of_series)
+    rows = _rows_to_keep(panel, series_of_row)
+    series = series_of_row[rows]
+    product = product_of_series[series]
+    category = np.asarray(panel.category_of_product)[product]
+    order = np.lexsort((series, product, category))
+    return rows[order], series[order], product[order], category[order]
 
 
 def _rows_to_keep(panel: Panel, series_of_row: np.ndarray) -> np.ndarray:

@@ -31,33 +31,34 @@ def demand_figure(
     for the hover text.
     """
     cells = _cells(observations, periods, stores)
-    drawn = cells.iloc[thinned(len(cells))]
     figure = blank(theme, "price", _unit(periods, stores), height=400)
-    for trace in _band(
-        curve.price, curve.lower, curve.upper, f"{wording.share(curve.mass)} interval", "product", theme
-    ):
-        figure.add_trace(trace)
-    figure.add_trace(
-        dots(len(drawn))(
-            x=compact(drawn["price"]), y=compact(drawn["units"]), mode="markers", name="observed",
-            text=[plain(text) for text in drawn["cell"]],
-            hovertemplate="%{text}<br>price %{x:,.2f}, units %{y:,.0f}<extra></extra>",
-            marker={"color": colour("quiet", theme), "size": 6, "opacity": 0.55},
-        )
-    )  # fmt: skip
-    figure.add_trace(
-        go.Scatter(
-            x=curve.price, y=curve.mean, mode="lines", name="expected units",
-            line={"color": colour("product", theme), "width": 2.5},
-            hovertemplate="price %{x:,.2f}: %{y:,.1f} units expected<extra></extra>",
-        )
-    )  # fmt: skip
+    named = f"{wording.share(curve.mass)} interval"
+    figure.add_traces(_band(curve.price, curve.lower, curve.upper, named, "product", theme))
+    figure.add_trace(_observed(cells.iloc[thinned(len(cells))], theme))
+    figure.add_trace(_expected(curve, theme))
     figure.update_yaxes(rangemode="tozero")
     line = pd.DataFrame(
         {"price": curve.price, "units": curve.mean, "lower": curve.lower, "upper": curve.upper, "part": "curve"}
     )
     data = pd.concat([cells.assign(part="observed"), line], ignore_index=True)
     return Chart(figure, _demand_words(cells, curve, name), data)
+
+
+def _observed(cells: pd.DataFrame, theme: Theme) -> go.Scatter | go.Scattergl:
+    return dots(len(cells))(
+        x=compact(cells["price"]), y=compact(cells["units"]), mode="markers", name="observed",
+        text=[plain(text) for text in cells["cell"]],
+        hovertemplate="%{text}<br>price %{x:,.2f}, units %{y:,.0f}<extra></extra>",
+        marker={"color": colour("quiet", theme), "size": 6, "opacity": 0.55},
+    )  # fmt: skip
+
+
+def _expected(curve: DemandCurve, theme: Theme) -> go.Scatter:
+    return go.Scatter(
+        x=curve.price, y=curve.mean, mode="lines", name="expected units",
+        line={"color": colour("product", theme), "width": 2.5},
+        hovertemplate="price %{x:,.2f}: %{y:,.1f} units expected<extra></extra>",
+    )  # fmt: skip
 
 
 def density_figure(densities: ProductDensities, name: str, category: str, theme: Theme = "light") -> Chart:
