@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
@@ -30,9 +29,9 @@ PROBLEMS = "intake-problems"
 TURN = "upload-turn"
 
 
-@lru_cache(maxsize=1)
+@st.cache_resource(max_entries=1, show_spinner="Making the demo market")
 def demo_dataset() -> str:
-    """The demo market's id; simulated and kept the first time it is asked for."""
+    """The demo market's id; simulated and kept the first time it is asked for, once for all who ask together."""
     source, truth = demo_market()
     return datasets().add(source, "", truth)
 

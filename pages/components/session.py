@@ -29,9 +29,12 @@ class Workspace:
     revision: int = 0
 
 
+FRESH = Workspace()
+
+
 def workspace() -> Workspace:
     """What this tab works on now."""
-    return st.session_state.setdefault(KEY, Workspace())
+    return st.session_state.setdefault(KEY, FRESH)
 
 
 def update(**changes: Any) -> Workspace:

@@ -41,7 +41,6 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ru
 
 def _forget() -> None:
     services.settings.cache_clear()
-    intake.demo_dataset.cache_clear()
     st.cache_resource.clear()
 
 
