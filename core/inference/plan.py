@@ -11,7 +11,7 @@ from core.errors import Problem, UserError
 from core.inference.guides import GUIDES
 from core.inference.objectives import OBJECTIVES
 from core.inference.optimizers import OPTIMIZERS, SCHEDULES
-from core.model.plan import ARTICLE_MODEL, ModelPlan, Priors
+from core.model.plan import ARTICLE_MODEL, ModelPlan
 
 ENGINES = {
     "structured": "Seconds, with calibrated intervals. Start here.",
@@ -193,20 +193,6 @@ def plan_values(plan: Any) -> dict[str, Any]:
 def plan_to_dict(plan: FitPlan) -> dict[str, Any]:
     """The plan as nested plain values, for the manifest."""
     return asdict(plan)
-
-
-def plan_from_dict(values: dict[str, Any]) -> FitPlan:
-    """The plan that `plan_to_dict` wrote."""
-    model = dict(values["model"])
-    return FitPlan(
-        **{
-            **values,
-            "model": ModelPlan(**{**model, "priors": Priors(**model["priors"])}),
-            "svi": SviPlan(**values["svi"]),
-            "structured": StructuredPlan(**values["structured"]),
-            "nuts": NutsPlan(**values["nuts"]),
-        }
-    )
 
 
 def _replace_nested(plan: Any, values: dict[str, Any]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from core.inference.checkpointing import from_arrays, to_arrays
 from core.inference.chunks import Advance, Pace, compile_chunks
 from core.inference.dividing import divide
 from core.inference.engines import ENGINES, Engine
+from core.inference.failing import reason_of
 from core.inference.fit import Chunk, Ending, Fit, Outcome, Timing, Watcher
 from core.inference.guides import GUIDES
 from core.inference.hosts import agreed, several
@@ -33,7 +33,6 @@ from core.inference.svi_draws import draw
 from core.model.tracing import TRACING_LOCK
 from core.panel import Panel
 
-LOG = logging.getLogger(__name__)
 HOPELESS = 25
 """Steps in a row whose loss is not a number after which a run has diverged; its state has not moved since the first."""
 PLATEAU_CHECKS = 40
@@ -46,12 +45,8 @@ def fit(plan: FitPlan, panel: Panel, watcher: Watcher, resume: Mapping[str, np.n
     try:
         ready = _prepare(run, panel, resume)
         _go(run, ready)
-    except UserError as error:
-        run.end(Ending.FAILED, reason=" ".join(str(problem) for problem in error.problems))
     except Exception as error:
-        LOG.exception("an SVI run failed")
-        first_line = (str(error).splitlines() or ["no message"])[0]
-        run.end(Ending.FAILED, reason=f"{type(error).__name__}: {first_line}")
+        run.end(Ending.FAILED, reason=reason_of(error, "an SVI run"))
     return run.result()
 
 
