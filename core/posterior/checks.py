@@ -38,10 +38,6 @@ class Compared:
     lower: float
     upper: float
 
-    @property
-    def agrees(self) -> bool:
-        return self.lower <= self.observed <= self.upper
-
 
 @dataclass(frozen=True)
 class PredictiveChecks:
