@@ -30,6 +30,9 @@ class Settings:
     quota_gb: float = _setting(50.0, "Disk space that data sets and runs may take together", "GB")
     memory_share: float = _setting(0.8, "Share of the free memory that one fit may ask for", "share")
     checkpoint_seconds: float = _setting(30.0, "Least time between two checkpoints of a run; 0: after every chunk", "s")
+    benchmark_minutes: int = _setting(
+        180, "Longest time that a benchmark or race started on a page may take; 0: none can be started", "minutes"
+    )
 
 
 KINDS = {int: "a whole number of 0 or more", float: "a number of 0 or more", Path: "a path"}

@@ -36,6 +36,7 @@ def start_benchmark(options: BenchmarkOptions, settings: Settings) -> None:
 def start_race(options: RaceOptions, settings: Settings) -> None:
     """Start a race in a process of its own. Raises UserError while something else is being timed."""
     _refuse_if_busy(settings)
+    _refuse_if_off(settings)
     for lane in race_folder(settings).glob("*.jsonl"):
         lane.unlink()
     _start("race", asdict(options), settings)
@@ -89,8 +90,15 @@ def _refuse_if_busy(settings: Settings) -> None:
         )
 
 
+def _refuse_if_off(settings: Settings) -> None:
+    if not settings.benchmark_minutes:
+        remedy = f"Use `python -m core benchmark`, or ask for {variable('benchmark_minutes')} to be raised."
+        raise UserError(Problem("timing-off", "nothing may be timed from the pages of this installation", remedy))
+
+
 def _start(kind: str, options: Mapping[str, Any], settings: Settings) -> None:
     _refuse_if_busy(settings)
+    _refuse_if_off(settings)
     folder = _folder(settings)
     (folder / "stop").unlink(missing_ok=True)
     _write_job(folder, kind, taken=False)
@@ -122,7 +130,7 @@ def run_job(kind: str, options: Mapping[str, Any]) -> int:
             print("Something else is being timed.")
             return 1
         _write_job(folder, kind, taken=True)
-        stop = (folder / "stop").exists
+        stop = called_off(folder, settings)
         if kind == "benchmark":
             return main(BenchmarkOptions(**options), settings, also_stop=stop)
         with device_lock(settings.data_dir / "locks", "cpu") as device:
@@ -131,6 +139,12 @@ def run_job(kind: str, options: Mapping[str, Any]) -> int:
                 return 1
             run_race(RaceOptions(**options), race_folder(settings), stop)
     return 0
+
+
+def called_off(folder: Path, settings: Settings, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
+    """Whether someone has asked the job to stop, or its time is up."""
+    end = clock() + 60.0 * settings.benchmark_minutes
+    return lambda: (folder / "stop").exists() or clock() >= end
 
 
 def _patiently(take: Callable[[], bool], until: Callable[[], bool] = lambda: False, seconds: float = 10.0) -> bool:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from core.errors import Problem, UserError
-from core.runs.files import disk_errors, folder_bytes, write_whole
+from core.runs.files import DATA_FOLDER, disk_errors, folder_bytes, write_whole
 from core.runs.snapshots import RunState
 from core.runs.store import RunStore
 from core.runs.values import from_text, to_text
@@ -117,7 +117,7 @@ class DatasetStore:
                     "quota",
                     f"Data sets and runs would take {taken / 1e9:.2f} GB; {self._settings.quota_gb:g} GB are allowed",
                     "Delete runs and data sets you no longer need, or raise ISOELASTIC_QUOTA_GB.",
-                    where=str(self._settings.data_dir),
+                    where=DATA_FOLDER,
                 )
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from uuid import uuid4
 from core.errors import Problem, UserError
 from core.words import LONGEST_NAME
 
+LOG = logging.getLogger(__name__)
 TEMPORARY = ".part"
 UPLOAD_SECONDS = 3_600.0
 """Age from which on nobody reads an upload any more: this process may be taking one before it first looks around."""
@@ -45,22 +47,27 @@ def disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as bad:
-        raise UserError(_told(bad, folder)) from bad
+        LOG.warning("disk trouble in %s: %s", folder, bad.strerror or type(bad).__name__)
+        raise UserError(_told(bad)) from bad
 
 
-def _told(bad: OSError, folder: Path) -> Problem:
+DATA_FOLDER = "data folder"
+"""How problems name it: where it lies is for the server's log, not for visitors."""
+
+
+def _told(bad: OSError) -> Problem:
     if bad.errno in FULL:
         return Problem(
             "disk-full",
             "The disk of the data folder is full",
             "Free space or delete runs you no longer need, then resume the run: its last checkpoint is kept.",
-            where=str(folder),
+            where=DATA_FOLDER,
         )
     return Problem(
         "disk-error",
         f"The data folder cannot be used: {bad.strerror or type(bad).__name__}",
         "Check that the folder exists and may be written, then try again.",
-        where=str(folder),
+        where=DATA_FOLDER,
     )
 
 

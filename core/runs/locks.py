@@ -7,6 +7,7 @@ a clock set back can fake it.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import time
 from contextlib import suppress
@@ -16,7 +17,9 @@ from typing import IO
 from uuid import uuid4
 
 from core.errors import Problem, UserError
+from core.runs.files import DATA_FOLDER
 
+LOG = logging.getLogger(__name__)
 TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 """What systems answer where someone else holds the lock; any other answer means that there are no locks here."""
 SIGN = "process-{}.lock"
@@ -134,12 +137,13 @@ class Liveness:
 
 
 def _no_locks(folder: Path, why: str) -> UserError:
+    LOG.warning("no locks in %s: %s", folder, why)
     return UserError(
         Problem(
             "no-locks",
             f"The file system of the data folder does not lock files ({why}), so no process can tell who is at work",
             "Put the data folder on a local disk: set ISOELASTIC_DATA_DIR.",
-            where=str(folder),
+            where=DATA_FOLDER,
         )
     )
 

@@ -6,6 +6,7 @@ Order never depends on the clock, which may be set back: `seq` and `place` count
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from core.runs.files import disk_errors
 from core.runs.snapshots import Progress, RunState
 from core.runs.values import from_bytes, to_bytes
 
+LOG = logging.getLogger(__name__)
 BUSY_SECONDS = 5.0
 """How long a call waits for others that write."""
 
@@ -91,9 +93,11 @@ class RunStore:
             finally:
                 db.close()
         except sqlite3.DatabaseError as bad:
-            problem = _told(bad, self._path)
+            problem = _told(bad)
             if problem is None:
                 raise
+            if problem.code != BUSY[0]:
+                LOG.warning("the run store %s: %s", self._path, bad)
             raise UserError(problem) from bad
 
     def add(self, **values: Any) -> RunRow:
@@ -239,10 +243,10 @@ def _row(found: Mapping[str, Any]) -> RunRow:
     )
 
 
-def _told(bad: sqlite3.DatabaseError, path: Path) -> Problem | None:
+def _told(bad: sqlite3.DatabaseError) -> Problem | None:
     """What happened to the store, for a person; None for a mistake of ours, which must not pass for theirs."""
     told = MISHAPS.get(getattr(bad, "sqlite_errorcode", 0) & PRIMARY)
-    return None if told is None else Problem(*told, where=str(path))
+    return None if told is None else Problem(*told, where="run store")
 
 
 PRIMARY = 0xFF

@@ -1,6 +1,7 @@
 """What a page starts: a benchmark or a race in a process of its own, found again by its files and called off by one."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,31 @@ def test_a_second_job_is_refused_while_one_runs(settings):
             jobs.start_race(RaceOptions(), settings)
         assert line.exists()
     assert jobs.running(settings) == ""
+
+
+def test_where_no_time_is_allowed_nothing_is_started_and_the_last_race_stays(settings):
+    off = replace(settings, benchmark_minutes=0)
+    line = jobs.race_folder(settings) / "ours.jsonl"
+    line.parent.mkdir()
+    line.write_text("{}")
+    for start in (lambda: jobs.start_benchmark(BenchmarkOptions(), off), lambda: jobs.start_race(RaceOptions(), off)):
+        with pytest.raises(UserError, match="ISOELASTIC_BENCHMARK_MINUTES"):
+            start()
+    assert jobs.running(settings) == ""
+    assert line.exists()
+
+
+def test_a_job_ends_when_asked_to_or_when_its_time_is_up(settings, tmp_path):
+    now = [0.0]
+    ended = jobs.called_off(tmp_path, replace(settings, benchmark_minutes=2), lambda: now[0])
+    assert not ended()
+    now[0] = 119.0
+    assert not ended()
+    now[0] = 120.0
+    assert ended()
+    now[0] = 0.0
+    (tmp_path / "stop").touch()
+    assert ended()
 
 
 def test_a_job_that_died_is_not_running(settings):

@@ -60,7 +60,7 @@ def test_a_disk_full_while_the_result_is_written_loses_no_step(
 
     def write_unless_result(path: Path, content: bytes) -> None:
         if full[0] and path.name == "result.npz":
-            raise UserError(files._told(OSError(errno.ENOSPC, "full"), path.parent))
+            raise UserError(files._told(OSError(errno.ENOSPC, "full")))
         write(path, content)
 
     monkeypatch.setattr("core.runs.work.write_whole", write_unless_result)
@@ -226,7 +226,9 @@ def test_a_run_of_another_version_does_not_spoil_the_list(manager: RunManager, r
         manager.snapshot("0123456789ab")
 
 
-def test_a_folder_that_may_not_be_written_is_told(settings: Settings, tmp_path: Path):
+def test_a_folder_that_may_not_be_written_is_told(settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UserError, match="data folder"):
+    with pytest.raises(UserError, match="data folder") as told:
         RunManager(replace(settings, data_dir=tmp_path / "file" / "data"))
+    assert str(tmp_path) not in str(told.value)
+    assert str(tmp_path / "file") in caplog.text

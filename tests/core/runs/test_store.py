@@ -148,7 +148,9 @@ def test_a_full_disk_is_told(store: RunStore):
     assert store.row("r").note == ""
 
 
-def test_a_file_that_is_no_store_is_told(tmp_path: Path):
+def test_a_file_that_is_no_store_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     (tmp_path / "store.sqlite").write_bytes(b"not a database at all, but long enough to be read as one" * 20)
-    with pytest.raises(UserError, match="run store is damaged"):
+    with pytest.raises(UserError, match="run store is damaged") as told:
         RunStore(tmp_path / "store.sqlite")
+    assert str(tmp_path) not in str(told.value), "visitors see what is wrong"
+    assert str(tmp_path) in caplog.text, "who runs the server sees where"
