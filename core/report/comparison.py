@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.declare import declarations
+from core.declare import Declared, declarations
 from core.inference.plan import FitPlan, plan_values
 
 KEYS = ["level", "category", "product"]
 SHOWN = ("mean", "sd", "lower", "upper")
+UNUSED = "not used"
 MOST = 5
 """Fits that can be read side by side."""
 
@@ -52,9 +53,18 @@ def _member(row: Mapping[Hashable, object]) -> tuple[str, str]:
 
 
 def plan_differences(plans: Mapping[str, FitPlan]) -> pd.DataFrame:
-    """The choices that are not the same in all plans: one row a choice, one column of text a plan."""
-    values = {fit: plan_values(plan) for fit, plan in plans.items()}
-    labels = {field.name: rule.label for field, rule in declarations(FitPlan)}
-    differing = [name for name in labels if len({str(chosen[name]) for chosen in values.values()}) > 1]
-    columns = {fit: [str(chosen[name]) for name in differing] for fit, chosen in values.items()}
-    return pd.DataFrame({"choice": [labels[name] for name in differing], **columns})
+    """The choices that are not the same in all plans: one row a choice, one column of text a plan.
+
+    A choice that the engine of a plan does not read is `UNUSED` there, and left out where it sets no two plans apart.
+    """
+    rules = {field.name: rule for field, rule in declarations(FitPlan)}
+    values = {fit: _in_use(plan, rules) for fit, plan in plans.items()}
+    differing = [name for name in rules if len({chosen[name] for chosen in values.values() if name in chosen}) > 1]
+    columns = {fit: [chosen.get(name, UNUSED) for name in differing] for fit, chosen in values.items()}
+    return pd.DataFrame({"choice": [rules[name].label for name in differing], **columns})
+
+
+def _in_use(plan: FitPlan, rules: Mapping[str, Declared]) -> dict[str, str]:
+    """Choices that the plan's engine reads, as text."""
+    read = {name for name, rule in rules.items() if not rule.engines or plan.engine in rule.engines}
+    return {name: str(value) for name, value in plan_values(plan).items() if name in read}

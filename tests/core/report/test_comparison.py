@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from core.inference.plan import FitPlan, plan_with
-from core.report.comparison import plan_differences, side_by_side, truth_in_order
+from core.report.comparison import UNUSED, plan_differences, side_by_side, truth_in_order
 
 
 def table(means, sd=0.1, products=("a", "b")):
@@ -41,6 +41,16 @@ def test_only_choices_that_differ_are_listed():
     found = plan_differences(plans).set_index("choice")
     assert found["two"].to_dict() == {"Likelihood": "poisson", "Seed": "7"}
     assert found["one"].to_dict() == {"Likelihood": "negbin", "Seed": "0"}
+
+
+def test_choices_of_an_engine_not_in_use_are_left_out():
+    svi = plan_with(FitPlan(), engine="svi", steps=500, tolerance=1e-4)
+    other = plan_with(svi, steps=900, tolerance=1e-3)
+    structured = plan_with(FitPlan(), engine="structured", steps=9, learning_rate=0.5)
+    assert plan_differences({"a": svi, "b": other})["choice"].tolist() == ["Steps"]
+    assert plan_differences({"a": svi, "b": structured})["choice"].tolist() == ["Engine"]
+    found = plan_differences({"a": svi, "b": other, "c": structured}).set_index("choice")
+    assert found.loc["Steps"].tolist() == ["500", "900", UNUSED]
 
 
 def test_the_truth_is_matched_by_name_whatever_the_order():
