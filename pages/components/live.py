@@ -117,7 +117,7 @@ def _loss(run: RunSnapshot) -> None:
         return
     now = curve.smooth[-1] if run.loss is None else run.loss
     words = f"Loss per observation went from {loss(curve.smooth[0])} to {loss(now)}."
-    st.altair_chart(loss_chart(curve), key="loss-chart", alt=words)
+    st.vega_lite_chart(spec=loss_chart(curve), key="loss-chart", alt=words)
     verdict = run.verdict[:1].upper() + run.verdict[1:] if run.state.active else ""
     st.caption(f"{words} {verdict}{'.' if verdict else ''}")
 
@@ -136,7 +136,7 @@ def _estimates(run: RunSnapshot) -> None:
     rows = estimate_rows(run.progress.estimates, run.progress, run.plan.mass)
     market = rows.iloc[0]
     words = f"Market {elasticity(market['mean'], market['lower'], market['upper'])}"
-    st.altair_chart(estimates_chart(rows, theme()), key="estimates-chart", alt=words)
+    st.vega_lite_chart(spec=estimates_chart(rows, theme()), key="estimates-chart", alt=words)
     st.caption(f"{words}: per cent of units per one per cent of price.")
 
 
