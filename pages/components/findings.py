@@ -27,8 +27,9 @@ def usable_runs() -> dict[str, RunSummary]:
 
 
 def pick_run(runs: dict[str, RunSummary]) -> str:
-    """The run whose elasticities are shown: the one in use, or the newest; another one by choice."""
-    now = workspace().run if workspace().run in runs else next(iter(runs))
+    """The run whose elasticities are shown: the one in use, or the newest of the data in use, or the newest of all."""
+    own = [run_id for run_id, run in runs.items() if run.dataset_id == workspace().dataset]
+    now = workspace().run if workspace().run in runs else next(iter([*own, *runs]))
     return st.selectbox(
         "Run", list(runs), list(runs).index(now), key=f"run-{now}", label_visibility="collapsed", width=520,
         format_func=lambda run_id: f"{runs[run_id].name} · {when(runs[run_id].created)}",

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.data.markets import market_source
 from core.report.tables import elasticity_table
 from core.report.wording import elasticity
 from core.runs.desk import result_path
+from core.simulation import MarketPlan, simulate
 from pages.components import services
 from tests.pages.conftest import said
 from tests.pages.test_model import submit
@@ -30,6 +32,16 @@ def test_without_a_run_the_page_says_what_to_do(open_page):
     tab = open_page("elasticities")
     assert not tab.exception
     assert "No elasticities yet" in said(tab)
+
+
+def test_without_a_run_the_newest_of_the_data_in_use_is_shown(open_page, installation, run_id):
+    market = simulate(MarketPlan(products=20, periods=30, categories=2, seed=9))
+    other = installation.datasets.add(market_source(market, "Other market"))
+    newer = submit(installation, dataset=other)
+    assert installation.wait(newer, timeout=60).usable
+    for dataset, run in ((installation.snapshot(run_id).dataset_id, run_id), (other, newer)):
+        tab = open_page("elasticities", data=dataset[:12])
+        assert not tab.exception and tab.query_params["run"] == run
 
 
 def test_the_top_line_is_the_posteriors(open_page, installation, run_id):

@@ -17,8 +17,8 @@ from pages.components.session import KEY
 from tests.pages.conftest import said
 
 
-def submit(manager, **values):
-    dataset = demo_dataset()
+def submit(manager, dataset="", **values):
+    dataset = dataset or demo_dataset()
     plan = plan_with(FitPlan(), engine="svi", **{"steps": 200, "draws": 100, **values})
     return manager.submit(RunRequest(dataset, guessed_roles(dataset), Choices(), plan, name="a run"))
 
