@@ -26,13 +26,14 @@ from core.errors import Problem, UserError
 from core.inference.engines import fit
 from core.inference.fit import Ending, Fit, Watcher
 from core.inference.hosts import Team, first, joined, refuse_different
-from core.inference.memory import refuse_if_too_big
+from core.inference.memory import free_memory, refuse_if_too_big
 from core.inference.plan import FitPlan, plan_to_dict, plan_with
 from core.panel import Panel
 from core.posterior.posterior import Posterior, posterior_of
 from core.report import wording
 from core.report.results import write_result
 from core.runs.requests import RunRequest
+from core.settings import load_settings
 
 USABLE, UNUSABLE, INTERRUPTED = 0, 1, 130
 
@@ -82,7 +83,7 @@ class Order:
 def _run_here(arguments: argparse.Namespace, order: Order) -> int:
     plan, table = order.plan, order.sales
     panel, labels = encode(table)
-    refuse_if_too_big(plan, panel)
+    refuse_if_too_big(plan, panel, free_memory(plan.placement), load_settings().memory_share)
     result = _fitted(plan, panel)
     stopped = result.outcome.ending is Ending.STOPPED
     if not first():

@@ -9,12 +9,12 @@ from core.environment import free_memory_bytes
 from core.errors import Problem, UserError
 from core.inference.batches import count_batches
 from core.inference.guides import GUIDES
+from core.inference.placement import free_on_devices, site_of
 from core.inference.plan import FitPlan
 from core.model import sites
 from core.model.demand import site_names
 from core.model.plan import ModelPlan
 from core.panel import Panel
-from core.settings import load_settings
 
 FLOAT = 4
 IAF_WEIGHTS = 3 * 3
@@ -25,6 +25,29 @@ WORK_PANELS = 3
 """Panels of float32 that one step writes: log demand, its exponential, a product with the price."""
 OPTIMISER_COPIES = 3
 """Gradient and two moments of Adam per parameter; the parameter itself is counted apart."""
+
+
+@dataclass(frozen=True)
+class FreeMemory:
+    """Bytes that a fit could still take. `device` is of that with least among the `devices` that share the work;
+    None where they are processors, which use the host's."""
+
+    host: int
+    device: int | None = None
+    devices: int = 1
+
+
+def free_memory(placement: str) -> FreeMemory:
+    """What is free now where a plan of this placement would run. Starts JAX's backends for GPUs alone."""
+    host = free_memory_bytes()
+    if placement.startswith("cpu"):
+        return FreeMemory(host)
+    try:
+        site = site_of(placement)
+    except UserError:
+        # A placement that is not there is refused by whoever starts the fit, with its reason.
+        return FreeMemory(host)
+    return FreeMemory(host, free_on_devices(site), site.shards)
 
 
 @dataclass(frozen=True)
@@ -40,6 +63,17 @@ class MemoryEstimate:
     @property
     def total(self) -> int:
         return self.data + self.parameters + self.optimiser + self.draws
+
+    def on_host(self, panel: Panel, free: FreeMemory) -> MemoryEstimate:
+        """The part in host memory: all of it on processors; beside a GPU the panel, a copy of the state, the draws."""
+        if free.device is None:
+            return self
+        return MemoryEstimate(panel.nbytes, self.parameters, 0, self.draws)
+
+    def on_device(self, free: FreeMemory) -> MemoryEstimate:
+        """The part on each GPU; draws are made in pieces and leave at once."""
+        data, parameters, optimiser = (part // free.devices for part in (self.data, self.parameters, self.optimiser))
+        return MemoryEstimate(data, parameters, optimiser, 0)
 
 
 def unknowns_by_site(panel: Panel, plan: ModelPlan) -> dict[str, int]:
@@ -92,21 +126,33 @@ def guide_parameters(guide: str, unknowns: int, rank: int) -> int:
     }[guide]
 
 
-def refuse_if_too_big(plan: FitPlan, panel: Panel, free_bytes: int | None = None) -> MemoryEstimate:
-    """The estimate; raises UserError with the figures and an alternative when it does not fit the free memory."""
+def refuse_if_too_big(
+    plan: FitPlan, panel: Panel, free: FreeMemory | None = None, share: float = 1.0
+) -> MemoryEstimate:
+    """The estimate; raises UserError with the figures and an alternative where it does not fit into `share` of the free
+    memory, on the host or on a device. An installation's share is `Settings.memory_share`."""
     estimate = estimate_memory(plan, panel)
-    free = free_memory_bytes() if free_bytes is None else free_bytes
-    allowed = int(load_settings().memory_share * free)
-    if estimate.total <= allowed:
-        return estimate
-    raise UserError(
-        Problem(
-            "memory",
-            f"this fit would take about {gigabytes(estimate.total)} ({_parts(estimate)}); {gigabytes(allowed)} of "
-            f"{gigabytes(free)} free memory may be used",
-            _way_out(plan, panel, estimate, allowed),
-            where="memory",
-        )
+    free = free_memory(plan.placement) if free is None else free
+    needs = [("free memory", estimate.on_host(panel, free), free.host)]
+    if free.device is not None:
+        needs.append(("free GPU memory", estimate.on_device(free), free.device))
+    problems = [
+        _refusal(plan, panel, where, need, have, int(share * have))
+        for where, need, have in needs
+        if need.total > int(share * have)
+    ]
+    if problems:
+        raise UserError(problems)
+    return estimate
+
+
+def _refusal(plan: FitPlan, panel: Panel, where: str, need: MemoryEstimate, have: int, allowed: int) -> Problem:
+    return Problem(
+        "memory",
+        f"this fit would take about {gigabytes(need.total)} ({_parts(need)}); {gigabytes(allowed)} of "
+        f"{gigabytes(have)} {where} may be used",
+        _way_out(plan, panel, need, allowed),
+        where="memory",
     )
 
 
@@ -120,7 +166,7 @@ def _parts(estimate: MemoryEstimate) -> str:
         "data": estimate.data, "parameters": estimate.parameters, "optimiser": estimate.optimiser,
         "draws": estimate.draws,
     }  # fmt: skip
-    return ", ".join(f"{name} {gigabytes(count)}" for name, count in parts.items())
+    return ", ".join(f"{name} {gigabytes(count)}" for name, count in parts.items() if count)
 
 
 def _way_out(plan: FitPlan, panel: Panel, estimate: MemoryEstimate, allowed: int) -> str:
@@ -140,7 +186,8 @@ def _way_out(plan: FitPlan, panel: Panel, estimate: MemoryEstimate, allowed: int
             return f"Sample fewer chains or draws than {plan.nuts.chains} x {plan.nuts.samples:,}, or fewer products."
         fewer = max(100, (allowed - (estimate.total - estimate.draws)) // (FLOAT * unknowns))
         return f"Keep {min(fewer, plan.draws):,} draws instead of {plan.draws:,}."
-    return "Fit fewer products or periods, or use a machine with more memory."
+    fewer = panel.n_products * allowed // max(estimate.total, 1)
+    return f"Fit fewer products or periods (about {fewer:,} of these products would fit), or use a larger machine."
 
 
 def _shared_block(panel: Panel, plan: ModelPlan) -> int:

@@ -122,6 +122,14 @@ def bytes_per_device(panel: Panel) -> dict[str, int]:
     return held
 
 
+def free_on_devices(site: Site) -> int | None:
+    """Bytes free on that of the devices which has least; None for processors, which keep no count of their own."""
+    counts = [device.memory_stats() for device in site.devices if device.process_index == jax.process_index()]
+    if not all(count and "bytes_limit" in count for count in counts):
+        return None
+    return min(int(count["bytes_limit"]) - int(count.get("bytes_in_use", 0)) for count in counts)
+
+
 def _reason(placement: str) -> str:
     """Why a mode cannot be used in this process; '' where it can."""
     gpus = len(_gpus())

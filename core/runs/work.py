@@ -12,7 +12,7 @@ from core.environment import resident_bytes
 from core.errors import UserError
 from core.inference import engines
 from core.inference.fit import Chunk, Ending, Fit, Timing, Watcher
-from core.inference.memory import refuse_if_too_big
+from core.inference.memory import free_memory, refuse_if_too_big
 from core.posterior.posterior import Posterior, posterior_of
 from core.runs.cadence import Cadence
 from core.runs.checkpoints import Checkpoint, Checkpoints
@@ -68,9 +68,9 @@ class Task:
         self.cadence = Cadence(desk.settings.checkpoint_seconds if gap is None else gap, desk.clock)
 
     def do(self) -> None:
-        prepared = self._prepare()
+        plan, prepared = self.request.plan, self._prepare()
         self._meet(prepared)
-        refuse_if_too_big(self.request.plan, prepared.panel)
+        refuse_if_too_big(plan, prepared.panel, free_memory(plan.placement), self.desk.settings.memory_share)
         fit = self._fit(prepared)
         wish = self.record.wish()
         if self.trouble is not None:

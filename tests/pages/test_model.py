@@ -6,6 +6,7 @@ import pytest
 
 from core.data.choices import Choices
 from core.declare import declarations
+from core.inference.memory import FreeMemory
 from core.inference.plan import ARTICLE_PLAN, ENGINES, FitPlan, SviPlan, plan_with
 from core.report.wording import loss
 from core.runs.requests import RunRequest
@@ -71,7 +72,7 @@ def test_contradicting_choices_are_said_and_not_started(open_page):
 
 
 def test_a_guide_that_does_not_fit_into_memory_is_refused_with_figures(open_page, monkeypatch):
-    monkeypatch.setattr("pages.components.costs.free_memory_bytes", lambda: 100_000)
+    monkeypatch.setattr("pages.components.costs.free_memory", lambda placement: FreeMemory(100_000))
     tab = open_page("model")
     assert "free memory may be used" in said(tab)
     assert tab.button(key="start").disabled

@@ -232,3 +232,13 @@ def test_a_folder_that_may_not_be_written_is_told(settings: Settings, tmp_path: 
         RunManager(replace(settings, data_dir=tmp_path / "file" / "data"))
     assert str(tmp_path) not in str(told.value)
     assert str(tmp_path / "file") in caplog.text
+
+
+def test_the_share_of_memory_that_a_fit_may_take_is_the_installations(settings: Settings, request_for: RunRequest):
+    tight = RunManager(replace(settings, memory_share=0.0))
+    try:
+        last = finish(tight, tight.submit(request_for))
+    finally:
+        tight.close()
+    assert last.state is RunState.FAILED
+    assert "0 MB of" in last.outcome and "free memory may be used" in last.outcome
