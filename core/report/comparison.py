@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -43,13 +43,17 @@ def truth_in_order(table: pd.DataFrame, truth: pd.DataFrame) -> Float[np.ndarray
     `truth` has columns level, category, product, elasticity; rows are matched by level and the level's own name, so
     that a fit without a category column still finds its products.
     """
-    known = {_member(row): float(row["elasticity"]) for row in truth.fillna("").to_dict("records")}
-    return np.array([known.get(_member(row), np.nan) for row in table[KEYS].to_dict("records")])
+    known = dict(zip(_members(truth), truth["elasticity"].to_numpy(float), strict=True))
+    return np.array([known.get(member, np.nan) for member in _members(table)], float)
 
 
-def _member(row: Mapping[Hashable, object]) -> tuple[str, str]:
-    level = str(row["level"])
-    return level, "" if level == "global" else str(row[level])
+def _members(frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """Level and, within it, name of every row."""
+    columns = (frame[name].fillna("").astype(str).tolist() for name in ("level", "category", "product"))
+    return [
+        (level, {"category": category, "product": product}.get(level, ""))
+        for level, category, product in zip(*columns, strict=True)
+    ]
 
 
 def plan_differences(plans: Mapping[str, FitPlan]) -> pd.DataFrame:
