@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 import streamlit as st
 
 KEPT = 48
-"""Things on the shelf, the latest used. A chart of 12,000 products takes about 2 MB."""
+"""Things on the shelf, the latest used. A chart of 12,000 products takes about 3 MB."""
 
 
 def kept[T](name: str, ids: tuple[Hashable, ...], make: Callable[[], T]) -> T:
