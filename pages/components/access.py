@@ -27,7 +27,11 @@ def require_access() -> None:
 
 def viewer() -> str | None:
     """Who asks, as runs remember it; None without sign-in, where everybody may see and change everything."""
-    return str(st.user.get("email") or st.user.get("sub") or "?") if auth_configured() else None
+    if not auth_configured():
+        return None
+    # An address that the provider says it has not checked may be somebody else's.
+    email = st.user.get("email") if st.user.get("email_verified", True) else ""
+    return str(email or st.user.get("sub") or "?")
 
 
 def owner() -> str:

@@ -43,15 +43,14 @@ def known_dataset(start: str) -> str:
 
 
 def write_address() -> None:
-    """Make the address name the tab's data set and run."""
-    now = workspace()
-    named = {"data": now.dataset[:SHORT], "run": now.run}
+    """Make the address name the tab's data set and run, at once and only where it does not: each is one to go back."""
+    now, there = workspace(), st.query_params.to_dict()
+    # A run names its data set: a link to the run alone says enough.
+    data = "" if now.run and "data" not in there else now.dataset[:SHORT]
+    named = {"data": data, "run": now.run}
     wanted = {name: value for name, value in named.items() if value}
-    if {name: st.query_params[name] for name in named if name in st.query_params} != wanted:
-        for name in named:
-            if name in st.query_params and name not in wanted:
-                del st.query_params[name]
-        st.query_params.update(wanted)
+    if {name: there[name] for name in named if name in there} != wanted:
+        st.query_params.from_dict({**{name: value for name, value in there.items() if name not in named}, **wanted})
 
 
 def work_on(**changes: str) -> None:

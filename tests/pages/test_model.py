@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from streamlit.runtime.state.query_params_proxy import QueryParamsProxy
+from streamlit.testing.v1 import AppTest
 
 from core.data.choices import Choices
 from core.declare import declarations
@@ -15,7 +17,7 @@ from pages.components import live, sidebar
 from pages.components.intake import demo_dataset
 from pages.components.services import guessed_roles
 from pages.components.session import KEY
-from tests.pages.conftest import said
+from tests.pages.conftest import PATIENCE_SECONDS, said
 
 
 def submit(manager, dataset="", **values):
@@ -107,6 +109,25 @@ def test_the_address_of_a_run_finds_it_again(open_page, installation):
     assert tab.session_state[KEY].run == run_id
     assert "a run" in said(tab)
     assert len(tab.get("vega_lite_chart")) == 2
+
+
+def addressed():
+    from pages.components.address import follow_address
+
+    follow_address()
+
+
+def test_a_link_to_a_run_is_left_as_it_is(installation, monkeypatch):
+    run_id = submit(installation)
+    installation.wait(run_id, timeout=60)
+    written = []
+    write = QueryParamsProxy.from_dict
+    monkeypatch.setattr(QueryParamsProxy, "from_dict", lambda self, value: [written.append(value), write(self, value)])
+    tab = AppTest.from_function(addressed, default_timeout=PATIENCE_SECONDS)
+    tab.query_params["run"] = run_id
+    assert not tab.run().exception
+    assert tab.session_state[KEY].run == run_id
+    assert written == [], "each would be one more to go back"
 
 
 def test_a_lost_run_in_the_address_is_said_and_the_form_shown(open_page):
