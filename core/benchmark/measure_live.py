@@ -30,6 +30,7 @@ from core.inference.fit import Chunk
 from core.inference.live import estimates_of
 from core.inference.placement import site_of
 from core.inference.program import Program
+from core.inference.supply import Whole
 from core.model import sites
 from core.model.tracing import TRACING_LOCK
 from core.runs.feed import Feed
@@ -92,15 +93,13 @@ def live(program: Program, data: Data) -> Run:
 
     def run(steps: int) -> Ran:
         if not compiled:
-            compiled.append(compile_chunks(program, program.first, data, WATCHED))
+            compiled.append(compile_chunks(program, program.first, Whole(data), WATCHED))
         feed, pace, state = Feed(Progress(), None, time.monotonic), Pace(), program.first
         feed.n_obs, told, due = int(data[0].shape[0]), 0, 0.0
         while (done := feed.losses.size) < steps:
             began = time.perf_counter()
             wanted = min(pace.steps, steps - done)
-            state, buffer, moments = compiled[0](state, data, np.int32(wanted))
-            buffer, moments = jax.device_get((buffer, moments))
-            losses = np.array(buffer[:wanted])
+            state, losses, moments = compiled[0](state, Whole(data), done, wanted)
             seconds = time.perf_counter() - began
             pace.after(wanted, seconds)
             feed.take(Chunk(done, losses, seconds, estimates_of(moments)))

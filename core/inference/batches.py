@@ -22,6 +22,9 @@ from core.model.shards import AXIS
 from core.panel import Panel, UnitSums
 from core.panel_sums import sum_units
 
+CELLS = ("log_price", "weight", "units", "covariates", "period")
+"""Arrays of a panel with an entry for every slot."""
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Batches:
     @property
     def count(self) -> int:
         """Batches in an epoch."""
-        return int(self.categories.shape[1])
+        return self.parts.batches
 
 
 def count_batches(n_products: int, batch_products: int) -> int:
@@ -67,10 +70,12 @@ def cut(divided: Panel, devices: int) -> Batches:
 
 
 def take(batches: Batches, number: Array | int) -> Panel:
-    """Batch `number` of every device as one panel with as many shards. Traceable; moves nothing between devices but
-    sums over a category."""
+    """Batch `number` of every device as one panel with as many shards: the only one, where cells of one are at hand.
+    Traceable; moves nothing between devices but sums over a category."""
     own, listed = jax.tree.map(
-        lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, 1, keepdims=False),
+        lambda leaf: (
+            leaf[:, 0] if leaf.shape[1] == 1 else jax.lax.dynamic_index_in_dim(leaf, number, 1, keepdims=False)
+        ),
         (batches.parts, batches.categories),
     )
     merged = jax.tree.map(lambda leaf: flat(leaf, axes=2), own)
@@ -92,10 +97,19 @@ def take(batches: Batches, number: Array | int) -> Panel:
 
 def without_cells(batches: Batches) -> Batches:
     """The same batches with no slots: every unknown, no data."""
-    cells: dict[str, Any] = {
-        name: getattr(batches.parts, name)[..., :0] for name in ("log_price", "weight", "units", "covariates")
-    }
-    return replace(batches, parts=replace(batches.parts, period=None, **cells))
+    cells: dict[str, Any] = {name: leaf[..., :0] for name, leaf in cells_of(batches).items()}
+    return with_cells(batches, {**cells, "period": None})
+
+
+def cells_of(batches: Batches) -> dict[str, Array]:
+    """What grows with slots, by name."""
+    held = {name: getattr(batches.parts, name) for name in CELLS}
+    return {name: leaf for name, leaf in held.items() if leaf is not None}
+
+
+def with_cells(batches: Batches, cells: dict[str, Any]) -> Batches:
+    """The same batches with these `cells` of them all, or of the one that is to be taken."""
+    return replace(batches, parts=replace(batches.parts, **cells))
 
 
 def flat(values: Array, axes: int) -> Array:

@@ -1,8 +1,7 @@
-"""Run an SVI in chunks: one compiled `advance(state, data, n)`, its losses and estimates fetched once per chunk."""
+"""Run an SVI in chunks of compiled steps; losses and estimates are fetched once per chunk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,48 +11,79 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.sharding import NamedSharding, PartitionSpec
+from jaxtyping import Float
 
 from core.inference.live import Moments, live_moments
 from core.inference.minibatch import AnyProgram
+from core.inference.supply import LONGEST, Supply
 from core.model.tracing import TRACING_LOCK
 
-LONGEST = 16_384
-"""Steps per chunk at most: the length of the loss buffer on the device."""
 CHUNK_SECONDS = 0.24
 """Time a chunk should take: the page hears of a run four times a second."""
 FIRST_STEPS = 4
 GROWTH = 4
 """A chunk is at most so many times longer than the one before: one slow chunk must not stall the page."""
 
-Advance = Callable[[Any, Any, Any], tuple[Any, Array, Moments]]
+
+@dataclass(frozen=True)
+class Advance:
+    """Compiled for one state and supply; every chunk length runs on the one executable."""
+
+    run: Any
+    """(state, losses, data, begin, end) -> (state, losses, end); state and losses given are used up."""
+    begun: Any
+    """(state) -> a copy, and a buffer of losses."""
+    look: Any
+    """(state) -> live moments."""
+
+    def __call__(
+        self, state: Any, supply: Supply, first: int, steps: int
+    ) -> tuple[Any, Float[np.ndarray, "step"], Moments]:
+        """The state `steps` steps after `state`, which is step `first`'s and stays good; losses and moments, fetched.
+
+        Waits for the last piece but one before it asks for the next: data of two pieces lie on the devices at most.
+        """
+        (state, losses), begin, before = self.begun(state), 0, None
+        for data, end in supply.pieces(first, steps):
+            state, losses, done = self.run(state, losses, data, np.int32(begin), np.int32(end))
+            jax.block_until_ready(before)
+            begin, before = end, done
+        losses, moments = jax.device_get((losses, self.look(state)))
+        return state, np.array(losses[:steps]), moments
 
 
-def compile_chunks(program: AnyProgram, state: Any, data: Any, pinned: np.ndarray) -> Advance:
-    """Trace (under the lock) and compile once, ahead of time; every chunk length runs on the one executable.
+def compile_chunks(program: AnyProgram, state: Any, supply: Supply, pinned: np.ndarray, first: int = 0) -> Advance:
+    """Trace (under the lock) and compile once, ahead of time, to go on from `state`, which is step `first`'s.
 
-    `data` is what the program steps on: a placed panel, or batches. What comes back takes (state, data, steps) and
-    gives the new state, the loss buffer and the live moments. The new state lies on devices as the given one does:
-    left to itself, XLA divides whatever divides evenly, and the next chunk would be refused.
+    The new state lies on devices as the given one does: left to itself, XLA divides whatever divides evenly, and the
+    next chunk would be refused.
     """
     where = jax.tree.map(lambda leaf: leaf.sharding, state)
     mesh = next((at.mesh for at in jax.tree.leaves(where) if isinstance(at, NamedSharding)), None)
     whole = None if mesh is None else NamedSharding(mesh, PartitionSpec())
-    advance = jax.jit(partial(_advance, program, pinned), out_shardings=(where, whole, whole))
+    run = jax.jit(partial(_advance, program), out_shardings=(where, whole, whole), donate_argnums=(0, 1))
+    begun = jax.jit(_begun, out_shardings=(where, whole))
+    look = jax.jit(partial(live_moments, program, pinned=jnp.asarray(pinned, jnp.int32)), out_shardings=whole)
     with TRACING_LOCK:
-        lowered = advance.lower(state, data, np.int32(1))
-    return lowered.compile()
+        compiled = begun.lower(state).compile()
+        losses = compiled(state)[1]
+        lowered = run.lower(state, losses, supply.piece(first), np.int32(0), np.int32(1)), look.lower(state)
+    return Advance(lowered[0].compile(), compiled, lowered[1].compile())
+
+
+def _begun(state: Any) -> tuple[Any, Array]:
+    return jax.tree.map(jnp.copy, state), jnp.zeros(LONGEST, jnp.float32)
 
 
 def _advance(
-    program: AnyProgram, pinned: np.ndarray, state: Any, data: Any, steps: Array
-) -> tuple[Any, Array, Moments]:
-    def step(number: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
+    program: AnyProgram, state: Any, losses: Array, data: Any, begin: Array, end: Array
+) -> tuple[Any, Array, Array]:
+    def step(at: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
         state, losses = carry
-        state, loss = program.step(state, data)
-        return state, losses.at[number].set(loss)
+        state, loss = program.step(state, data, at)
+        return state, losses.at[at].set(loss)
 
-    state, losses = jax.lax.fori_loop(0, steps, step, (state, jnp.zeros(LONGEST, jnp.float32)))
-    return state, losses, live_moments(program, state, jnp.asarray(pinned, jnp.int32))
+    return *jax.lax.fori_loop(begin, end, step, (state, losses)), end + 0
 
 
 @dataclass

@@ -3,7 +3,7 @@
 A batch's likelihood, and prior and guide of its own products and series, count as often as an epoch has batches, so
 that the mean gradient over an epoch is that of the whole market. Products outside the batch have no part in the step:
 neither draws nor optimiser touch them. Each batch's optimiser keeps its own count, and its learning rate is that of the
-step at which its epoch began. An epoch visits every batch once, in an order drawn anew on the device.
+step at which its epoch began.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import optax
 from jax import Array
 from jax.sharding import PartitionSpec
-from jaxtyping import Int, UInt32
+from jaxtyping import UInt32
 from numpyro.infer import autoguide
 
 from core.inference.batches import Batches, flat, take, without_cells
@@ -26,6 +26,7 @@ from core.inference.optimizers import OPTIMIZERS, SCHEDULES
 from core.inference.plan import FitPlan
 from core.inference.program import Program, build_program, is_own
 from core.inference.starts import Start
+from core.inference.supply import Visits
 from core.model.shards import AXIS
 from core.panel import Panel
 
@@ -35,10 +36,6 @@ Params = dict[str, Array]
 class BatchState(NamedTuple):
     """What a run on mini-batches carries from step to step."""
 
-    steps: Int[Array, ""]
-    """Steps done."""
-    order: Int[Array, "batch"]
-    """In which order this epoch visits the batches."""
     rng_key: UInt32[Array, "2"]
     shared: tuple[Params, Any]
     """Unconstrained parameters and optimiser of what products share."""
@@ -70,15 +67,13 @@ class BatchProgram:
         """The guide's parameters by name, of all products."""
         return params_of(self.whole, state)
 
-    def step(self, state: BatchState, batches: Batches) -> tuple[BatchState, Array]:
-        """The state after one step and the loss, on the scale of the whole market; as it was but for its place in the
-        epoch, and not a number, where loss or slopes are not finite."""
-        key, key_step, key_order = jax.random.split(state.rng_key, 3)
-        place = state.steps % batches.count
-        order = jax.lax.cond(place == 0, lambda: _order(key_order, batches.count), lambda: state.order)
-        number = order[place]
+    def step(self, state: BatchState, visits: Visits, at: Array | int) -> tuple[BatchState, Array]:
+        """The state after visit `at` and the loss, on the scale of the whole market; as it was but for its random
+        numbers, and not a number, where loss or slopes are not finite."""
+        key, key_step = jax.random.split(state.rng_key)
+        number = visits.numbers[at]
         own = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, 1, keepdims=False), state.own)
-        value, (slopes, own_slopes) = self._slopes(state.shared[0], own[0], key_step, take(batches, number))
+        value, (slopes, own_slopes) = self._slopes(state.shared[0], own[0], key_step, take(visits.batches, number))
         good = _finite((value, slopes, own_slopes))
         shared, own = jax.lax.cond(
             good,
@@ -86,7 +81,7 @@ class BatchProgram:
             lambda: (state.shared, own),
         )
         own = jax.tree.map(lambda all_, one: jax.lax.dynamic_update_index_in_dim(all_, one, number, 1), state.own, own)
-        return BatchState(state.steps + 1, order, key, shared, own), jnp.where(good, value, jnp.nan)
+        return BatchState(key, shared, own), jnp.where(good, value, jnp.nan)
 
     def _own_updated(self, slopes: Params, own: tuple[Params, Any]) -> tuple[Params, Any]:
         return jax.vmap(partial(_updated, self.own_rule))(slopes, own)
@@ -119,8 +114,6 @@ def first_batch_state(plan: FitPlan, whole: Program, grid: tuple[int, int]) -> B
     shared = {name: value for name, value in params.items() if not is_own(name)}
     own = {name: value.reshape(*grid, -1) for name, value in params.items() if is_own(name)}
     return BatchState(
-        steps=jnp.int32(0),
-        order=jnp.arange(grid[1], dtype=jnp.int32),
         rng_key=whole.first.rng_key,
         shared=(shared, rule.init(shared)),
         own=(own, jax.vmap(jax.vmap(own_rule.init))(own)),
@@ -155,10 +148,6 @@ def _start_of_first(start: Start, grid: tuple[int, int]) -> Start:
         {name: part(name, value) for name, value in start.loc.items()},
         {name: part(name, value) for name, value in start.scale.items()},
     )
-
-
-def _order(key: Array, count: int) -> Int[Array, "batch"]:
-    return jax.random.permutation(key, count).astype(jnp.int32)
 
 
 def _updated(rule: optax.GradientTransformation, slopes: Params, state: tuple[Params, Any]) -> tuple[Params, Any]:

@@ -26,6 +26,11 @@ STARTS = {
     "prior": "Near the prior means.",
     "structured": "At the structured engine's posterior: far fewer steps.",
 }
+DATA_HOMES = {
+    "auto": "On the device where they fit, else in host memory.",
+    "device": "All on the device: fastest.",
+    "host": "In host memory, streamed to the device a mini-batch ahead: for data larger than the device.",
+}
 PLACEMENT = re.compile(r"cpu|gpu|all-gpus|cpu:[1-9][0-9]*")
 
 
@@ -83,6 +88,10 @@ class SviPlan:
     batch_products: int = declared(
         0, "Products per step", "Products in a mini-batch; 0 takes all of them in every step. A pass over the market "
         "is then several steps: allow more", low=0, engines=("svi",), advanced=True,
+    )  # fmt: skip
+    data_home: str = declared(
+        "auto", "Data kept", "Where the rows of mini-batches lie until their step; the result is the same, bit for bit",
+        choices=DATA_HOMES, engines=("svi",), advanced=True,
     )  # fmt: skip
     stop_at_plateau: bool = declared(
         False, "Stop at plateau", "End early once the loss is flat within its noise", engines=("svi",)
@@ -147,7 +156,9 @@ class FitPlan:
 def _unfit_for_batches(svi: SviPlan) -> list[str]:
     """Why an SVI plan cannot take a few products at a time, where it asks to."""
     if not svi.batch_products:
-        return []
+        if svi.data_home != "host":
+            return []
+        return ["data_home='host' streams mini-batches, and batch_products=0 has none: set batch_products"]
     found = []
     if svi.guide in GUIDES and GUIDES[svi.guide].couples_products:
         alone = ", ".join(name for name, spec in GUIDES.items() if not spec.couples_products)

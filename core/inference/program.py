@@ -48,8 +48,11 @@ class Program:
     """The market without its cells, for calls that want the model's argument and not its data."""
     first: Any
 
-    def step(self, state: Any, panel: Panel) -> tuple[Any, Array]:
-        """The state after one step and the loss; as it was, and not a number, where loss or slopes are not finite."""
+    def step(self, state: Any, panel: Panel, at: Array | None = None) -> tuple[Any, Array]:
+        """The state after one step and the loss; as it was, and not a number, where loss or slopes are not finite.
+
+        `at`, a step's place in its chunk, changes nothing here: mini-batches take another batch by it.
+        """
         return self.svi.stable_update(state, panel)
 
     def params(self, state: Any) -> dict[str, Array]:

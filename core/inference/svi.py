@@ -12,7 +12,7 @@ import numpy as np
 
 from core.environment import describe_environment
 from core.errors import Problem, UserError
-from core.inference.batches import Batches, batch_specs, count_batches, cut
+from core.inference.batches import batch_specs, count_batches, cut
 from core.inference.checkpointing import from_arrays, to_arrays
 from core.inference.chunks import Advance, Pace, compile_chunks
 from core.inference.dividing import divide
@@ -29,6 +29,7 @@ from core.inference.plan import FitPlan
 from core.inference.plateau import SHORTEST, trend
 from core.inference.program import build_program, state_specs
 from core.inference.starts import Start, first_start
+from core.inference.supply import Resident, Streamed, Supply, Whole, stream
 from core.inference.svi_draws import draw
 from core.model.tracing import TRACING_LOCK
 from core.panel import Panel
@@ -65,6 +66,7 @@ class _Run:
     devices: tuple[jax.Device, ...] = ()
     parts: int = 1
     """Runs of products into which devices and mini-batches cut the market."""
+    data_home: str = "device"
 
     @property
     def steps(self) -> int:
@@ -98,6 +100,7 @@ class _Run:
                 "skipped_steps": int((~np.isfinite(losses)).sum()),
                 "devices": len(self.devices),
                 "parts": self.parts,
+                "data_home": self.data_home,
             },
         )
 
@@ -107,7 +110,7 @@ class _Ready:
     """Compiled and placed."""
 
     site: Site
-    data: Panel | Batches
+    supply: Supply
     advance: Advance
 
 
@@ -129,7 +132,7 @@ def _prepare(run: _Run, panel: Panel, resume: Mapping[str, np.ndarray] | None) -
     run.run_seconds += time.perf_counter() - began
     began = time.perf_counter()
     with jax.default_device(site.own_device):
-        program, specs, placed = _set_up(plan, divided, site, start)
+        program, specs, supply = _set_up(plan, divided, site, start)
     with site.in_force():
         first = program.first
         if resume is not None:
@@ -137,23 +140,26 @@ def _prepare(run: _Run, panel: Panel, resume: Mapping[str, np.ndarray] | None) -
             run.losses.append(earlier)
         state = site.put(first, specs)
         pinned = np.flatnonzero(divided.real_product)[list(run.watcher.pinned)]
-        compiled = compile_chunks(program, state, placed, pinned)
-    run.state = state
+        compiled = compile_chunks(program, state, supply, pinned, run.steps)
+    run.state, run.data_home = state, "host" if isinstance(supply, Streamed) else "device"
     run.compile_seconds += time.perf_counter() - began
-    return _Ready(site, placed, compiled)
+    return _Ready(site, supply, compiled)
 
 
-def _set_up(plan: FitPlan, divided: Panel, site: Site, start: Start) -> tuple[AnyProgram, Any, Any]:
-    """The program, where its state lies, and its data in place: a panel, or batches where parts outnumber devices."""
+def _set_up(plan: FitPlan, divided: Panel, site: Site, start: Start) -> tuple[AnyProgram, Any, Supply]:
+    """The program, where its state lies, and its data: a panel, or batches where parts outnumber devices."""
     if divided.shards == site.shards:
         placed = put_panel(divided, site)
         with TRACING_LOCK:
             program = build_program(plan, placed if site.shards == 1 else divided, start)
-        return program, state_specs(program.first), placed
+        return program, state_specs(program.first), Whole(placed)
     batches = cut(divided, site.shards)
     with TRACING_LOCK:
         batched = build_batch_program(plan, divided, batches, start)
-    return batched, batch_state_specs(batched.first), site.put(batches, batch_specs(batches))
+    specs = batch_state_specs(batched.first)
+    if plan.svi.data_home == "host":
+        return batched, specs, stream(batches, site, plan.seed, plan.svi.steps)
+    return batched, specs, Resident(site.put(batches, batch_specs(batches)), plan.seed)
 
 
 def _go(run: _Run, ready: _Ready) -> None:
@@ -176,10 +182,8 @@ def _go(run: _Run, ready: _Ready) -> None:
 
 def _chunk(run: _Run, ready: _Ready, steps: int) -> Chunk:
     first, began = run.steps, time.perf_counter()
-    state, buffer, moments = ready.advance(run.state, ready.data, np.int32(steps))
-    buffer, moments = jax.device_get((buffer, moments))
+    state, losses, moments = ready.advance(run.state, ready.supply, first, steps)
     seconds = time.perf_counter() - began
-    losses = np.array(buffer[:steps])
     run.state, run.run_seconds, run.steps_run = state, run.run_seconds + seconds, run.steps_run + steps
     run.losses.append(losses)
     return Chunk(first, losses, seconds, estimates_of(moments), checkpoint=run.checkpoint)

@@ -134,6 +134,23 @@ def fits() -> dict:
     return facts
 
 
+def streamed() -> dict:
+    """Whether a run streamed to several devices is, bit for bit, the one whose data lie there."""
+    panel = market_panel(products=19, stores=2, covariate=True)
+    plan = FitPlan(engine="svi", svi=SviPlan(steps=50, batch_products=6))
+    facts = {}
+    for placement in ("cpu:2", "cpu:4"):
+        here = plan_with(plan, placement=placement)
+        resident, stream = fit(here, panel), fit(plan_with(here, data_home="host"), panel)
+        facts[placement] = {
+            "home": stream.diagnostics["data_home"],
+            "steps": len(stream.losses),
+            "losses": bool((stream.losses == resident.losses).all()),
+            "state": all(bool((stream.state[name] == value).all()) for name, value in resident.state.items()),
+        }
+    return facts
+
+
 def structured() -> dict:
     """The structured engine's posterior of product elasticities, by number of devices."""
     panel = market_panel(products=13, categories=3, stores=2)
@@ -180,5 +197,5 @@ def _moved(name: str, leaf, divided):
 
 
 if __name__ == "__main__":
-    parts = (likelihoods, batches, fillers, fits, structured, memory, refusal, even)
+    parts = (likelihoods, batches, fillers, fits, streamed, structured, memory, refusal, even)
     print(json.dumps({part.__name__: part() for part in parts}))

@@ -20,6 +20,7 @@ from core.inference.minibatch import build_batch_program
 from core.inference.plan import ARTICLE_PLAN, FitPlan, SviPlan, plan_with
 from core.inference.program import build_program, is_own
 from core.inference.starts import DECENTRED, first_start
+from core.inference.supply import Resident, visited
 from core.model import sites
 from tests.core.panels import market_panel, replicate_panel
 
@@ -94,8 +95,8 @@ def test_an_epoch_visits_every_batch_once_and_leaves_the_other_products_alone():
     batches = cut(divided, 1)
     program = build_batch_program(SHORT, divided, batches, first_start(SHORT, panel, divided))
     step, state, visits = jax.jit(program.step), program.first, []
-    for _ in range(5 * count):
-        before, (state, _) = state, step(state, batches)
+    for at in range(5 * count):
+        before, (state, _) = state, step(state, Resident(batches, seed=0).piece(at), 0)
         changed = [np.any(np.asarray(a != b), axis=-1)[0] for a, b in zip(
             jax.tree.leaves(before.own[0]), jax.tree.leaves(state.own[0]), strict=True)]  # fmt: skip
         assert all((one == changed[0]).all() and one.sum() == 1 for one in changed)
@@ -103,6 +104,16 @@ def test_an_epoch_visits_every_batch_once_and_leaves_the_other_products_alone():
     epochs = np.reshape(visits, (5, count))
     assert (np.sort(epochs, axis=1) == np.arange(count)).all()
     assert len(np.unique(epochs, axis=0)) > 1
+
+
+@pytest.mark.parametrize("count", [2, 7, 5_000])
+def test_the_order_of_visits_does_not_depend_on_how_it_is_asked_for(count):
+    whole = visited(3, count, 0, 12_000)
+    parts = [visited(3, count, first, 3_000) for first in range(0, 12_000, 3_000)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    epochs = whole[: count * (12_000 // count)].reshape(-1, count)
+    assert (np.sort(epochs, axis=1) == np.arange(count)).all()
+    assert not np.array_equal(whole, visited(4, count, 0, 12_000))
 
 
 @pytest.fixture(scope="module")

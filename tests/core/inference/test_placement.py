@@ -137,6 +137,12 @@ def test_shared_unknowns_that_would_divide_evenly_stay_whole_from_chunk_to_chunk
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("placement", ["cpu:2", "cpu:4"])
+def test_streamed_to_several_devices_a_run_is_the_resident_one_bit_for_bit(facts, placement):
+    assert facts["streamed"][placement] == {"home": "host", "steps": 50, "losses": True, "state": True}
+
+
+@pytest.mark.slow
 def test_a_guide_that_couples_products_is_refused_on_several_devices(facts):
     assert "couples all products" in facts["refusal"] and "AutoNormal" in facts["refusal"]
 
