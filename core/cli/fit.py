@@ -83,7 +83,9 @@ class Order:
 def _run_here(arguments: argparse.Namespace, order: Order) -> int:
     plan, table = order.plan, order.sales
     panel, labels = encode(table)
-    refuse_if_too_big(plan, panel, free_memory(plan.placement), load_settings().memory_share)
+    estimate = refuse_if_too_big(plan, panel, free_memory(plan.placement), load_settings().memory_share)
+    if estimate.remark and first():
+        print(estimate.remark, file=sys.stderr)
     result = _fitted(plan, panel)
     stopped = result.outcome.ending is Ending.STOPPED
     if not first():

@@ -29,7 +29,7 @@ from core.inference.plan import FitPlan
 from core.inference.plateau import SHORTEST, trend
 from core.inference.program import build_program, state_specs
 from core.inference.starts import Start, first_start
-from core.inference.supply import Resident, Streamed, Supply, Whole, stream
+from core.inference.supply import Resident, Supply, Whole, stream
 from core.inference.svi_draws import draw
 from core.model.tracing import TRACING_LOCK
 from core.panel import Panel
@@ -118,21 +118,24 @@ def _prepare(run: _Run, panel: Panel, resume: Mapping[str, np.ndarray] | None) -
     """Check that the plan can run here, place the data, set up SVI, compile."""
     plan = run.plan
     run.watcher.on_phase("compiling")
-    refuse_if_too_big(plan, panel)
+    wanted = refuse_if_too_big(plan, panel).data_home
     site = site_of(plan.placement)
     run.devices = site.devices
     _refuse_if_apart(plan)
     batches = count_batches(panel.n_products, plan.svi.batch_products)
     _refuse_if_coupled(plan, site)
     run.parts = site.shards * batches
+    run.data_home = "host" if agreed(wanted == "host") else "device"
     divided = divide(panel, run.parts)
     began = time.perf_counter()
     resumable = replace(plan, svi=replace(plan.svi, start="prior"))
-    start = first_start(plan if resume is None else resumable, panel, divided)
+    beginning = plan if resume is None else resumable
+    _refuse_if_streamed(beginning, run.data_home)
+    start = first_start(beginning, panel, divided)
     run.run_seconds += time.perf_counter() - began
     began = time.perf_counter()
     with jax.default_device(site.own_device):
-        program, specs, supply = _set_up(plan, divided, site, start)
+        program, specs, supply = _set_up(plan, divided, site, start, run.data_home)
     with site.in_force():
         first = program.first
         if resume is not None:
@@ -141,12 +144,12 @@ def _prepare(run: _Run, panel: Panel, resume: Mapping[str, np.ndarray] | None) -
         state = site.put(first, specs)
         pinned = np.flatnonzero(divided.real_product)[list(run.watcher.pinned)]
         compiled = compile_chunks(program, state, supply, pinned, run.steps)
-    run.state, run.data_home = state, "host" if isinstance(supply, Streamed) else "device"
+    run.state = state
     run.compile_seconds += time.perf_counter() - began
     return _Ready(site, supply, compiled)
 
 
-def _set_up(plan: FitPlan, divided: Panel, site: Site, start: Start) -> tuple[AnyProgram, Any, Supply]:
+def _set_up(plan: FitPlan, divided: Panel, site: Site, start: Start, data_home: str) -> tuple[AnyProgram, Any, Supply]:
     """The program, where its state lies, and its data: a panel, or batches where parts outnumber devices."""
     if divided.shards == site.shards:
         placed = put_panel(divided, site)
@@ -157,7 +160,7 @@ def _set_up(plan: FitPlan, divided: Panel, site: Site, start: Start) -> tuple[An
     with TRACING_LOCK:
         batched = build_batch_program(plan, divided, batches, start)
     specs = batch_state_specs(batched.first)
-    if plan.svi.data_home == "host":
+    if data_home == "host":
         return batched, specs, stream(batches, site, plan.seed, plan.svi.steps)
     return batched, specs, Resident(site.put(batches, batch_specs(batches)), plan.seed)
 
@@ -219,6 +222,18 @@ def _refuse_if_apart(plan: FitPlan) -> None:
                 "start",
                 "the structured engine, asked for a start, runs in one process only",
                 "Set start=prior.",
+                where="start",
+            )
+        )
+
+
+def _refuse_if_streamed(plan: FitPlan, data_home: str) -> None:
+    if data_home == "host" and plan.svi.start == "structured":
+        raise UserError(
+            Problem(
+                "start",
+                "the structured engine, asked for a start, takes all data on the device, and they stay on the host",
+                "Set start=prior, or data_home=device.",
                 where="start",
             )
         )

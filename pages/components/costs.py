@@ -20,7 +20,8 @@ def show_cost(plan: FitPlan, panel: Panel, n_obs: int) -> tuple[Problem, ...]:
     except UserError as error:
         return error.problems
     time = forecast(plan, n_obs, manager().store.rows())
-    st.caption(f"Takes about {gigabytes(estimate.total)} of {gigabytes(_room(free))} free memory, and {time}.")
+    needs = f"Takes about {gigabytes(estimate.total)} of {gigabytes(_room(free))} free memory, and {time}."
+    st.caption(f"{needs} {estimate.remark}")
     return ()
 
 

@@ -72,6 +72,8 @@ def outcome_line(run: RunSnapshot, fit: Fit) -> None:
     """How the run ended and what its engine warns of, where that limits what its numbers mean."""
     for sentence in fit.diagnostics.get("warnings", ()):
         st.caption(f":material/warning: {escaped(sentence)}")
+    if fit.diagnostics.get("data_home") == "host":
+        st.caption(":material/info: The rows stayed in host memory and were streamed to the device in mini-batches.")
     if run.plan.engine == "svi" and run.plan.svi.guide in MEAN_FIELD:
         st.caption(
             ":material/info: In general a mean-field guide, as this one, gives good means and intervals that are too "

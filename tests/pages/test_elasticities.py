@@ -77,6 +77,19 @@ def test_a_mean_field_guide_is_warned_of_in_general_and_not_as_a_finding_of_this
     assert "intervals are too narrow" not in words
 
 
+@pytest.mark.parametrize("home, told", [("device", False), ("host", True)])
+def test_that_a_runs_rows_were_streamed_is_said(open_page, run_id, monkeypatch, home, told):
+    found = services.result
+
+    def with_home(run):
+        return replace(found(run), fit=replace(found(run).fit, diagnostics={"data_home": home}))
+
+    monkeypatch.setattr(services, "result", with_home)
+    tab = open_page("elasticities", run=run_id)
+    assert not tab.exception
+    assert ("streamed to the device" in said(tab)) == told
+
+
 def test_the_table_shows_every_product_with_its_numbers(open_page, installation, run_id):
     table = elasticity_table(installation.result(run_id).posterior)
     expected = table[table["level"] == "product"].set_index("product")["mean"]

@@ -80,6 +80,16 @@ def test_a_guide_that_does_not_fit_into_memory_is_refused_with_figures(open_page
     assert tab.button(key="start").disabled
 
 
+def test_that_mini_batches_will_stream_is_said_before_the_start(open_page):
+    tab = open_page("model")
+    tab.radio[0].set_value("svi").run()
+    next(box for box in tab.number_input if box.label == "Products per step").set_value(3).run()
+    assert "stay in host memory" not in said(tab)
+    next(box for box in tab.selectbox if box.label == "Data kept").set_value("host").run()
+    assert not tab.exception
+    assert "stay in host memory" in said(tab)
+
+
 def test_unavailable_devices_show_their_reason(open_page, monkeypatch):
     reasons = {"cpu": "", "gpu": "no GPU here"}
     monkeypatch.setattr("pages.components.planning.placements", lambda: reasons)

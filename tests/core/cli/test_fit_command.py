@@ -125,6 +125,18 @@ def test_a_fit_that_has_not_converged_is_a_warning_and_one_that_has_is_none(
     assert "\nwarning:" not in "\n" + capsys.readouterr().err
 
 
+def test_that_rows_stream_is_said_and_in_the_manifest(market, tmp_path, capsys):
+    wanted = ["fit", str(market / "m.csv"), "--engine", "svi", "--steps", "50", "--batch-products", "20"]
+    tables = {}
+    for home, told in (("device", False), ("host", True)):
+        out = tmp_path / home
+        assert main([*wanted, "--data-home", home, "--out", str(out)]) == 0
+        assert ("stay in host memory" in capsys.readouterr().err) == told
+        assert json.loads((out / "manifest.json").read_text())["diagnostics"]["data_home"] == home
+        tables[home] = (out / "elasticities.csv").read_bytes()
+    assert tables["device"] == tables["host"]
+
+
 def test_a_stored_run_is_listed_exported_compared_and_deleted(market, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ISOELASTIC_DATA_DIR", str(tmp_path / "store"))
     ids = []

@@ -18,7 +18,7 @@ from core.inference.memory import (
     unknowns_by_site,
 )
 from core.inference.placement import Site, free_on_devices
-from core.inference.plan import FitPlan, NutsPlan, SviPlan
+from core.inference.plan import FitPlan, NutsPlan, SviPlan, plan_with
 from core.inference.program import build_program
 from core.inference.starts import first_start
 from tests.core.panels import market_panel
@@ -118,6 +118,70 @@ def test_the_share_decides_how_much_of_the_free_memory_counts():
 def test_the_fullest_device_counts_and_processors_have_none_of_their_own():
     assert free_on_devices(Site((Card(8 * GB, 1 * GB), Card(8 * GB, 5 * GB)), None)) == 3 * GB
     assert free_memory("cpu").device is None
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """A market whose cells outweigh all else."""
+    return market_panel(products=200, periods=104)
+
+
+BATCHES = plan_with(plan_with_guide("AutoNormal"), batch_products=10, draws=100)
+"""Twenty mini-batches, data kept where there is room."""
+
+
+def test_streamed_mini_batches_are_counted_with_two_of_their_blocks_on_the_device(wide):
+    here, there = (estimate_memory(plan_with(BATCHES, data_home=home), wide) for home in ("device", "host"))
+    cells = sum(leaf.nbytes for leaf in (wide.log_price, wide.weight, wide.units, wide.covariates))
+    assert here.data - there.data == pytest.approx(cells * (1 - 2 / 20), abs=1)
+    assert here.mini_batches == there.mini_batches == wide.nbytes, "cut on the host either way"
+
+
+def test_mini_batches_stream_only_where_they_do_not_fit_the_device(wide):
+    placed = replace(BATCHES, placement="gpu")
+    here, there = (estimate_memory(plan_with(placed, data_home=home), wide) for home in ("device", "host"))
+    on_device = [one.on_device(FreeMemory(0, 0)).total for one in (here, there)]
+    roomy = refuse_if_too_big(placed, wide, FreeMemory(GB, device=2 * on_device[0]))
+    tight = refuse_if_too_big(placed, wide, FreeMemory(GB, device=on_device[0] - 1))
+    assert (roomy.data_home, roomy.remark) == ("device", "")
+    assert tight.data_home == "host" and "stay in host memory" in tight.remark
+    with pytest.raises(UserError, match="free GPU memory"):
+        refuse_if_too_big(placed, wide, FreeMemory(GB, device=on_device[1] - 1))
+
+
+def test_where_processors_share_the_hosts_memory_streaming_saves_the_second_copy(wide):
+    here, there = (estimate_memory(plan_with(BATCHES, data_home=home), wide) for home in ("device", "host"))
+    assert refuse_if_too_big(BATCHES, wide, FreeMemory((here.total + there.total) // 2)).data_home == "host"
+
+
+def test_data_asked_to_lie_on_a_device_that_is_too_small_may_stream(wide):
+    asked = plan_with(replace(BATCHES, placement="gpu"), data_home="device")
+    on_device = estimate_memory(asked, wide).on_device(FreeMemory(0, 0)).total
+    with pytest.raises(UserError, match=r"Stream the rows from host memory \(data_home=host\), or fit fewer"):
+        refuse_if_too_big(asked, wide, FreeMemory(GB, device=on_device - 1))
+
+
+@pytest.mark.parametrize("choices, advice", [
+    ({}, "(batch_products=20)"),
+    ({"engine": "structured"}, "(engine=svi, batch_products=20)"),
+    ({"loss": "RenyiELBO", "particles": 4}, "(batch_products=20, loss=Trace_ELBO)"),
+])  # fmt: skip
+def test_a_plan_whose_data_do_not_fit_is_told_of_mini_batches_that_do(wide, choices, advice):
+    plan = plan_with(replace(plan_with_guide("AutoNormal"), placement="gpu"), draws=100, **choices)
+    free = FreeMemory(GB, device=estimate_memory(plan, wide).data // 2)
+    with pytest.raises(UserError) as refused:
+        refuse_if_too_big(plan, wide, free)
+    (problem,) = refused.value.problems
+    assert problem.remedy.startswith(f"Take mini-batches, which stream from host memory {advice}, or fit fewer")
+    advised = plan_with(plan, engine="svi", batch_products=20, loss="Trace_ELBO")
+    assert refuse_if_too_big(advised, wide, free).data_home == "host", "what is advised is let through, and streams"
+
+
+def test_nobody_is_told_of_mini_batches_that_would_not_fit_either(wide):
+    plan = replace(plan_with_guide("AutoNormal"), placement="gpu", draws=100)
+    with pytest.raises(UserError) as refused:
+        refuse_if_too_big(plan, wide, FreeMemory(GB, device=1_000))
+    assert "mini-batches" not in refused.value.problems[0].remedy
 
 
 def test_a_gpu_that_is_not_there_is_left_to_the_start_to_refuse():

@@ -5,16 +5,20 @@ On one simulated device here; `devices.py` streams to several.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 
+from core.data.sales import RowAccount
 from core.errors import UserError
-from core.inference import chunks
+from core.inference import chunks, memory
 from core.inference.engines import draw, fit
 from core.inference.fit import Ending, Watcher
 from core.inference.plan import ARTICLE_PLAN, FitPlan, SviPlan, plan_with
 from core.inference.supply import Streamed
+from core.report.results import manifest
 from tests.core.inference.test_minibatch import MARKETS
 from tests.core.panels import market_panel
 
@@ -132,6 +136,21 @@ def test_a_block_is_put_while_a_step_runs_and_only_once_the_step_before_that_is_
     fit(plan_with(STREAMED, steps=20), panel)
     assert [kind for kind, _ in events] == ["put", *["run", "put"] * 19, "run"]
     assert all(before_last_done for kind, before_last_done in events if kind == "put")
+
+
+def test_mini_batches_stream_by_themselves_where_they_do_not_fit_the_device(panel, resident, monkeypatch):
+    plan, free = plan_with(RESIDENT, data_home="auto"), memory.FreeMemory(10**9, device=10**9)
+    assert fit(plan_with(plan, steps=5), panel).diagnostics["data_home"] == "device"
+    here, there = (memory.estimate_memory(one, panel).on_device(free).total for one in (RESIDENT, STREAMED))
+    monkeypatch.setattr(memory, "free_memory", lambda placement: replace(free, device=(here + there) // 2))
+    streamed = fit(plan, panel)
+    assert manifest(streamed, RowAccount(1, 1), "", "")["diagnostics"]["data_home"] == "host"
+    assert_same(streamed, resident)
+
+
+def test_a_start_that_takes_all_data_on_the_device_is_refused_where_they_stream(panel):
+    refused = fit(plan_with(STREAMED, start="structured"), panel).outcome
+    assert refused.ending is Ending.FAILED and "Set start=prior" in refused.sentence
 
 
 def test_streaming_needs_mini_batches():
