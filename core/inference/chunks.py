@@ -23,6 +23,10 @@ CHUNK_SECONDS = 0.24
 FIRST_STEPS = 4
 GROWTH = 4
 """A chunk is at most so many times longer than the one before: one slow chunk must not stall the page."""
+LIGHT = {"xla_backend_optimization_level": 1}
+LITTLE_BYTES = 64 * 2**10
+"""State and data up to which a program on the CPU is compiled lightly: its loops are too short to gain what a third of
+the compilation costs. On much data the same would make steps with several particles half as fast again."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,15 @@ def compile_chunks(program: AnyProgram, state: Any, supply: Supply, pinned: np.n
         compiled = begun.lower(state).compile()
         losses = compiled(state)[1]
         lowered = run.lower(state, losses, supply.piece(first), np.int32(0), np.int32(1)), look.lower(state)
-    return Advance(lowered[0].compile(), compiled, lowered[1].compile())
+    ready = [one.compile(compiler_options=_effort(state, supply.data)) for one in lowered]
+    return Advance(ready[0], compiled, ready[1])
+
+
+def _effort(state: Any, data: Any) -> dict[str, Any] | None:
+    """Compiler options for a program on a state and data, wherever the data lie; None: XLA's own."""
+    on_cpu = all(device.platform == "cpu" for leaf in jax.tree.leaves(state) for device in leaf.devices())
+    little = sum(leaf.nbytes for leaf in jax.tree.leaves((state, data))) < LITTLE_BYTES
+    return LIGHT if on_cpu and little else None
 
 
 def _begun(state: Any) -> tuple[Any, Array]:

@@ -36,6 +36,10 @@ class Visits(NamedTuple):
 class Supply(Protocol):
     """Data for steps."""
 
+    @property
+    def data(self) -> Any:
+        """All of them, wherever they lie."""
+
     def piece(self, step: int) -> Any:
         """A piece for a chunk that begins with `step`, for a look at shapes and places."""
 
