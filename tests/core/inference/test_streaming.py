@@ -10,6 +10,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from core.data.sales import RowAccount
 from core.errors import UserError
@@ -26,6 +27,17 @@ STEPS, EPOCH = 150, 4
 """Not a whole number of epochs; long enough for a last digit that differs to spread."""
 RESIDENT = FitPlan(engine="svi", svi=SviPlan(steps=STEPS, batch_products=6, data_home="device"))
 STREAMED = plan_with(RESIDENT, data_home="host")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_once(tmp_path_factory):
+    """Runs that differ in what they are told, not in their programs, share these."""
+    kept = jax.config.jax_compilation_cache_dir
+    reset_cache()
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
+    yield
+    reset_cache()
+    jax.config.update("jax_compilation_cache_dir", kept)
 
 
 @pytest.fixture(scope="module")
