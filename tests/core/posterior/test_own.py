@@ -1,5 +1,7 @@
 """Own-data estimates against an independent general-purpose optimiser, and where there is nothing to estimate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -56,6 +58,25 @@ def test_chunks_of_products_change_nothing(monkeypatch):
     whole = own_estimates(panel, draws)
     monkeypatch.setattr("core.posterior.own.CHUNK_CELLS", 70)
     np.testing.assert_allclose(own_estimates(panel, draws).estimate, whole.estimate, rtol=1e-6)
+
+
+@pytest.mark.parametrize("worth_cutting", [0.0, 1.0])
+def test_products_that_arrive_early_leave_the_rest_alone(monkeypatch, worth_cutting):
+    panel, _, draws = market(products=30, stores=2, mean_units=1.5, seed=8)
+    usual = own_estimates(panel, draws)
+    monkeypatch.setattr("core.posterior.own.WORTH_CUTTING", worth_cutting)
+    found = own_estimates(panel, draws)
+    np.testing.assert_allclose(found.estimate, usual.estimate, rtol=1e-9)
+    np.testing.assert_allclose(found.se, usual.se, rtol=1e-9)
+
+
+@pytest.mark.parametrize("first", [-40.0, 0.0, 40.0])
+def test_estimates_do_not_depend_on_where_the_search_begins(first):
+    panel, _, draws = market(products=12, stores=2, seed=4)
+    elsewhere = replace(draws, elasticity_product=np.full_like(draws.elasticity_product, first))
+    np.testing.assert_allclose(
+        own_estimates(panel, elsewhere).estimate, own_estimates(panel, draws).estimate, rtol=1e-7
+    )
 
 
 def test_sales_on_one_price_only_have_no_finite_estimate():
