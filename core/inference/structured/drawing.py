@@ -3,9 +3,9 @@ correlations included."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -15,10 +15,11 @@ from core.inference.structured.columns import Columns
 from core.inference.structured.mixture import Component, Mixture, with_scales
 from core.inference.structured.scales import Scales
 from core.inference.structured.solver import Solver
+from core.inference.structured.state import State
 from core.inference.structured.upper import Head, Message, inverse_and_log_det, solve, without_time
 from core.model import sites
 
-CHUNKS = (64, 256)
+CHUNKS = (64, 200)
 """Draws that one pass over the panel makes; the larger size for all it fits."""
 
 
@@ -33,17 +34,20 @@ class SharedDraws(NamedTuple):
 def draw_mixture(solver: Solver, mixture: Mixture, n_draws: int, seed: int) -> Draws:
     """Joint draws of everything. Draws of one component are spread at random over the draw axis."""
     random = np.random.default_rng(seed)
-    which = _choose(random, mixture, n_draws)
-    parts = []
+    which, value = _choose(random, mixture, n_draws)
+    row = random.permutation(n_draws)
+    found: dict[str, np.ndarray] = {}
     for number, component in enumerate(mixture.components):
-        chosen = which[1][which[0] == number]
-        if chosen.size:
-            parts.append(_of_component(solver, mixture, component, chosen, random, number, seed))
-    order = random.permutation(n_draws)
-    joined = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+        mine = np.flatnonzero(which == number)
+        if mine.size:
+            for at, drawn in _of_component(solver, mixture, component, value[mine], random, [seed, number]):
+                for name, values in drawn.items():
+                    if name not in found:
+                        found[name] = np.empty((n_draws, *values.shape[1:]), np.float32)
+                    found[name][row[mine[at]]] = values
     return Draws(
-        elasticity_global=joined.pop(sites.GLOBAL), elasticity_category=joined.pop(sites.CATEGORY),
-        elasticity_product=joined.pop(sites.PRODUCT), level_series=joined.pop(sites.LEVEL_SERIES), others=joined,
+        elasticity_global=found.pop(sites.GLOBAL), elasticity_category=found.pop(sites.CATEGORY),
+        elasticity_product=found.pop(sites.PRODUCT), level_series=found.pop(sites.LEVEL_SERIES), others=found,
     )  # fmt: skip
 
 
@@ -58,20 +62,14 @@ def _choose(random: np.random.Generator, mixture: Mixture, n: int) -> tuple[np.n
 
 def _of_component(
     solver: Solver, mixture: Mixture, component: Component, chosen: np.ndarray,
-    random: np.random.Generator, number: int, seed: int,
-) -> dict[str, np.ndarray]:  # fmt: skip
+    random: np.random.Generator, seeds: Sequence[int],
+) -> Iterator[tuple[slice, dict[str, np.ndarray]]]:  # fmt: skip
+    """One component's draws by name, the shared unknowns first, then products and series a pass at a time."""
     state, columns = component.state, solver.columns
     shared = draw_shared(solver, mixture, component, chosen, random)
-    key = jax.random.fold_in(jax.random.key(seed), number)
-    elasticity, level = _draw_leaves(solver, component, shared.shared, key)
     top = shared.market[:, : columns.top] + state.means.market[: columns.top]
     own = shared.shared + state.means.shared
-    found = {
-        sites.GLOBAL: top[:, 0],
-        sites.CATEGORY: own[:, :, columns.elasticity],
-        sites.PRODUCT: elasticity,
-        sites.LEVEL_SERIES: level,
-    }
+    found = {sites.GLOBAL: top[:, 0], sites.CATEGORY: own[:, :, columns.elasticity]}
     if columns.has_level:
         found |= {sites.LEVEL_GLOBAL: top[:, 1], sites.LEVEL_CATEGORY: own[:, :, columns.level]}
     if columns.covariates:
@@ -80,8 +78,8 @@ def _of_component(
     if columns.periods:
         time = own[:, :, : columns.periods]
         found[sites.TIME] = time[:, 0] if columns.shared_time else time
-    found |= _draw_learned(solver, mixture, state.scales, shared.grid, state.information, random)
-    return {name: np.asarray(values, np.float32) for name, values in found.items()}
+    yield slice(None), found | _draw_learned(solver, mixture, state.scales, shared.grid, state.information, random)
+    yield from _draw_leaves(solver, state, shared.shared, seeds)
 
 
 def draw_shared(
@@ -145,20 +143,42 @@ def _with_time(
     return drawn
 
 
-def _draw_leaves(solver: Solver, component: Component, change: np.ndarray, key: Any) -> tuple[np.ndarray, np.ndarray]:
-    state, n = component.state, change.shape[0]
+def _draw_leaves(
+    solver: Solver, state: State, change: np.ndarray, seeds: Sequence[int]
+) -> Iterator[tuple[slice, dict[str, np.ndarray]]]:
+    """Elasticities and levels given distances of the shared unknowns from their means, a pass at a time."""
+    n = change.shape[0]
     size = CHUNKS[1] if n > 2 * CHUNKS[0] else CHUNKS[0]
-    prior = solver.precisions(state.scales)
-    elasticity = np.empty((n, solver.places.product.size), np.float32)
-    level = np.empty((n, solver.places.series.size), np.float32)
+    elasticity = solver.places.gather(state.position.elasticity, "product").astype(np.float32)
+    level = solver.places.gather(state.position.level, "series").astype(np.float32)
     for low in range(0, n, size):
+        at = slice(low, min(low + size, n))
         part = np.zeros((size, *change.shape[1:]), np.float32)
-        high = min(low + size, n)
-        part[: high - low] = change[low:high]
-        slopes, levels = solver.kernels.sample(prior, state.position, part, jax.random.fold_in(key, low))
-        elasticity[low:high] = solver.places.gather(slopes, "product").T[: high - low]
-        level[low:high] = solver.places.gather(levels, "series").T[: high - low]
-    return elasticity, level
+        part[: at.stop - low] = change[at]
+        turns, rises = leaf_draws(solver, state, part, [*seeds, low])
+        yield (
+            at,
+            {
+                sites.PRODUCT: in_order(solver, turns, "product")[: at.stop - low] + elasticity,
+                sites.LEVEL_SERIES: in_order(solver, rises, "series")[: at.stop - low] + level,
+            },
+        )
+
+
+def leaf_draws(solver: Solver, state: State, change: np.ndarray, seeds: Sequence[int]) -> tuple[Any, Any]:
+    """Distances of elasticities and levels from their means by block, on the devices: see `sampling.sample_leaves`."""
+    key = np.random.SeedSequence(seeds).generate_state(2)
+    return solver.kernels.sample(solver.precisions(state.scales), state.position, change, key)
+
+
+def in_order(solver: Solver, values: Any, level: str) -> Float[np.ndarray, "draw leaf"]:
+    """Values [block, draw, height] of a level in the panel's order; 0 for fillers."""
+    held = np.asarray(values)
+    by_draw = np.ascontiguousarray(held.transpose(1, 0, 2)).reshape(held.shape[1], -1)
+    at = getattr(solver.places, level)
+    found = np.take(by_draw, np.maximum(at, 0), axis=1)
+    found[:, at < 0] = 0
+    return found
 
 
 def _draw_learned(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from core.inference.structured.drawing import draw_shared
+from core.inference.structured.drawing import CHUNKS, draw_shared, in_order, leaf_draws
 from core.inference.structured.mixture import single
 from core.inference.structured.solver import Solver
 from core.inference.structured.state import State
 
-DRAWS = 200
-"""Enough for a k-hat good to about 0.1, and one cheap pass over the cells each."""
+DRAWS = CHUNKS[-1]
+"""Enough for a k-hat good to about 0.1, and one cheap pass over the cells each; one pass that draws makes them."""
 
 
 def log_ratios(
@@ -24,12 +23,13 @@ def log_ratios(
     mixture = single(state)
     chosen = np.zeros(DRAWS, np.int64)
     change = draw_shared(solver, mixture, mixture.components[0], chosen, random).shared.astype(np.float32)
-    found = solver.kernels.log_ratios(
+    leaves = leaf_draws(solver, state, change, [seed, 1])
+    ratio = solver.kernels.log_ratios(
         solver.precisions(state.scales), state.position, state.means.shared, state.covariance,
-        solver.log_phi(state.scales), change, jax.random.key(seed),
+        solver.log_phi(state.scales), change, leaves,
     )  # fmt: skip
-    ratio, distance = (np.asarray(solver.places.gather(v, "product"), np.float64) for v in found)
-    return ratio, distance
+    by_draw = [in_order(solver, values, "product") for values in (ratio, leaves[0])]
+    return by_draw[0].T.astype(np.float64), by_draw[1].T.astype(np.float64)
 
 
 def evidence_correction(solver: Solver, state: State, seed: int = 0) -> float:

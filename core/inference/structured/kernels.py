@@ -60,20 +60,21 @@ class Kernels:
         divided = (position, step.rest_level, step.rest_elasticity)
         return self._run("move", partial(_move, self.columns, moments), by_block, whole, divided)
 
-    def sample(self, prior: Precisions, position: Position, change: np.ndarray, key: Any) -> tuple[Any, Any]:
+    def sample(self, prior: Precisions, position: Position, change: np.ndarray, key: np.ndarray) -> tuple[Any, Any]:
         """`sampling.sample_leaves` over all blocks."""
         function = partial(_sample, self.columns)
         return self._run("sample", function, (BLOCK, BLOCK), (prior, change, key), (position, self.numbers))
 
     def log_ratios(
         self, prior: Precisions, position: Position, shared: np.ndarray, covariance: np.ndarray,
-        log_phi: np.ndarray, change: np.ndarray, key: Any,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        """`sampling.log_ratios` over all blocks."""
+        log_phi: np.ndarray, change: np.ndarray, leaves: tuple[Any, Any],
+    ) -> Any:  # fmt: skip
+        """`sampling.log_ratios` over all blocks; `leaves` as `sample` has drawn them."""
         moments, ratio = moments_of(self.likelihood, self.clip), log_ratio(self.likelihood, self.clip)
         function = partial(_log_ratios, self.columns, moments, ratio)
-        whole = (prior, shared, covariance, log_phi, change, key)
-        return self._run("log_ratios", function, (BLOCK, BLOCK), whole, (position, self.numbers))
+        return self._run(
+            "log_ratios", function, BLOCK, (prior, shared, covariance, log_phi, change), (position, *leaves)
+        )
 
     def _run(self, name: str, function: Callable[..., Any], out: Any, whole: Any, divided: Any) -> Any:
         """Call `function(blocks, whole, divided)`, compiled once; `out` says how each output is joined."""
@@ -121,10 +122,10 @@ def _sample(columns: Columns, blocks: Blocks, whole: Any, divided: Any) -> Any:
 
 
 def _log_ratios(columns: Columns, moments: Any, ratio: Any, blocks: Blocks, whole: Any, divided: Any) -> Any:
-    prior, shared, covariance, log_phi, change, key = whole
-    position, numbers = divided
+    prior, shared, covariance, log_phi, change = whole
+    position, turns, rises = divided
     return log_ratios(
-        columns, moments, ratio, blocks, prior, position, shared, covariance, log_phi, change, numbers, key
+        columns, moments, ratio, blocks, prior, position, shared, covariance, log_phi, change, turns, rises
     )
 
 

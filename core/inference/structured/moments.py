@@ -6,7 +6,9 @@ Gauss-Hermite quadrature with 12 nodes (Opper & Archambeau 2009 for the use of t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -98,20 +100,40 @@ def moments_of(likelihood: str, clip: tuple[float, float] | None) -> Any:
 
 
 def log_ratio(likelihood: str, clip: tuple[float, float] | None) -> Any:
-    """(mean, change, units, score, curvature, log_phi) -> log p(mean + change) less its quadratic stand-in, up to a
-    constant per cell."""
+    """(mean, units, weight, score, curvature, log_phi) -> (change -> log p(mean + change) less its quadratic stand-in,
+    up to a constant per cell, 0 where missing). What no change alters is taken once."""
+    if clip is not None:
+        return partial(_clipped_poisson_ratio, *clip)
+    return {"poisson": _poisson_ratio, "negbin": _negbin_ratio}[likelihood]
 
-    def value(mean: Array, change: Array, units: Array, score: Array, curvature: Array, log_phi: Any) -> Array:
-        quadratic = score * change - 0.5 * curvature * change**2
-        if clip is not None:
-            ends = jnp.clip(mean, *clip), jnp.clip(mean + change, *clip)
-            exact = units * (ends[1] - ends[0]) - (jnp.exp(ends[1]) - jnp.exp(ends[0]))
-        elif likelihood == "poisson":
-            exact = units * change - jnp.exp(mean) * jnp.expm1(change)
-        else:
-            z = mean - log_phi
-            total = units + jnp.exp(log_phi)
-            exact = units * change - total * (jax.nn.softplus(z + change) - jax.nn.softplus(z))
-        return exact - quadratic
 
-    return value
+Ratio = Callable[[Array], Array]
+
+
+def _poisson_ratio(mean: Array, units: Array, weight: Array, score: Array, curvature: Array, log_phi: Any) -> Ratio:
+    demand, pull, half = weight * jnp.exp(mean), weight * units - score, 0.5 * curvature
+    return lambda change: change * (pull + half * change) - demand * jnp.expm1(change)
+
+
+def _clipped_poisson_ratio(
+    low: float, high: float, mean: Array, units: Array, weight: Array, score: Array, curvature: Array, log_phi: Any
+) -> Ratio:
+    begin = jnp.clip(mean, low, high)
+
+    def cells(change: Array) -> Array:
+        end = jnp.clip(mean + change, low, high)
+        exact = units * (end - begin) - (jnp.exp(end) - jnp.exp(begin))
+        return weight * exact - change * (score - 0.5 * curvature * change)
+
+    return cells
+
+
+def _negbin_ratio(mean: Array, units: Array, weight: Array, score: Array, curvature: Array, log_phi: Any) -> Ratio:
+    z = mean - log_phi
+    total, before = units + jnp.exp(log_phi), jax.nn.softplus(z)
+
+    def cells(change: Array) -> Array:
+        exact = units * change - total * (jax.nn.softplus(z + change) - before)
+        return weight * exact - change * (score - 0.5 * curvature * change)
+
+    return cells

@@ -105,7 +105,7 @@ def couple(
 
 
 class Step(NamedTuple):
-    """A step of the shared unknowns, and the leaves' own part of it already times the damping."""
+    """A step of the shared unknowns, damped already, and the leaves' own part of it, which is not."""
 
     shared: Float[Any, "category column"]
     """Where it leads."""
@@ -128,7 +128,8 @@ def move(
         block, here, rest_level, rest = at
         own = block.category
         leaves = eliminate(columns, block, here.curvature, prior, jnp.float32)
-        elasticity, level = _advance(block, leaves, here, rest_level, rest, step.change[own])
+        rests = step.damping * rest_level, step.damping * rest
+        elasticity, level = _advance(block, leaves, here, *rests, step.change[own])
         reach = reaches(columns, block, leaves, covariance[own])
         mean = predictor(columns, block, elasticity, level, step.shared[own])
         phi = log_phi[own].astype(jnp.float32)
@@ -148,8 +149,7 @@ def move(
         return Shared._make((*by_category, *totals)), (there, reach.elasticity)
 
     start = _no_sums(columns, step.shared.shape[0])
-    rests = step.rest_level, step.rest_elasticity
-    total, (there, variance) = jax.lax.scan(body, start, (blocks, position, *rests))
+    total, (there, variance) = jax.lax.scan(body, start, (blocks, position, step.rest_level, step.rest_elasticity))
     return there, variance, total
 
 

@@ -16,6 +16,8 @@ from core.inference.structured.eliminate import (
     Precisions,
     eliminate,
     of_product,
+    of_series,
+    pick,
     to_product,
     to_series,
 )
@@ -25,17 +27,16 @@ from core.inference.structured.reach import reaches
 
 def sample_leaves(
     columns: Columns, blocks: Blocks, prior: Precisions, position: Position,
-    change: Float[Array, "draw category column"], numbers: Array, key: Array,
-) -> tuple[Float[Array, "block product draw"], Float[Array, "block series draw"]]:  # fmt: skip
-    """Elasticities and levels given distances `change` of the shared unknowns from their means. `numbers` counts the
-    blocks over all devices, so that draws do not depend on how blocks are divided."""
+    change: Float[Array, "draw category column"], numbers: Array, key: Any,
+) -> tuple[Float[Array, "block draw product"], Float[Array, "block draw series"]]:  # fmt: skip
+    """Distances of elasticities and levels from their means, given distances `change` of the shared unknowns. `numbers`
+    counts the blocks over all devices, so that draws do not depend on how blocks are divided; `key` is two words."""
+    keys = jax.random.wrap_key_data(key)
 
     def body(_: None, at: Any) -> tuple[None, Any]:
         block, here, number = at
         leaves = eliminate(columns, block, here.curvature, prior, jnp.float32)
-        turn, rise = _leaf_draws(block, leaves, change[:, block.category], jax.random.fold_in(key, number))
-        elasticity = here.elasticity.astype(jnp.float32)[:, None] + turn
-        return None, (elasticity, here.level.astype(jnp.float32)[:, None] + rise)
+        return None, _leaf_draws(block, leaves, change[:, block.category], jax.random.fold_in(keys, number))
 
     return jax.lax.scan(body, None, (blocks, position, numbers))[1]
 
@@ -43,42 +44,50 @@ def sample_leaves(
 def log_ratios(
     columns: Columns, moments: Any, ratio: Any, blocks: Blocks, prior: Precisions, position: Position,
     shared: Float[Array, "category column"], covariance: Float[Array, "category column column"], log_phi: Array,
-    change: Float[Array, "draw category column"], numbers: Array, key: Array,
-) -> tuple[Float[Array, "block product draw"], Float[Array, "block product draw"]]:  # fmt: skip
-    """Log of exact over approximate likelihood of each product at draws, and its elasticity's distance from the mean.
+    change: Float[Array, "draw category column"], turns: Float[Array, "block draw product"],
+    rises: Float[Array, "block draw series"],
+) -> Float[Array, "block draw product"]:  # fmt: skip
+    """Log of exact over approximate likelihood of each product at draws: distances `change`, and `sample_leaves` of it.
 
     The approximate likelihood of a cell is the quadratic with the score and curvature of the fixed point: what the
     Gaussian posterior is made of.
     """
 
     def body(_: None, at: Any) -> tuple[None, Any]:
-        block, here, number = at
+        block, here, turn, rise = at
         own = block.category
         leaves = eliminate(columns, block, here.curvature, prior, jnp.float32)
         mean = predictor(columns, block, here.elasticity, here.level, shared[own])
         variance = reaches(columns, block, leaves, covariance[own].astype(jnp.float32)).variance
         phi = log_phi[own].astype(jnp.float32)
         found = moments(mean, variance, block.units, block.weight, phi)
-        turns, rises = _leaf_draws(block, leaves, change[:, own], jax.random.fold_in(key, number))
+        cell = (mean, block.units, block.weight, found.score, found.curvature)
+        cells = ratio(*(values[:, :, None] for values in cell), phi)(_moved(columns, block, turn, rise, change[:, own]))
+        return None, to_product(block, to_series(block, jnp.sum(cells, axis=1))).T
 
-        def one(_: None, draw: Any) -> tuple[None, Array]:
-            turn, rise, moved = draw
-            eta = predictor(columns, block, turn, rise, moved)
-            cells = block.weight * ratio(mean, eta, block.units, found.score, found.curvature, phi)
-            return None, to_product(block, to_series(block, jnp.sum(cells, axis=1)))
+    return jax.lax.scan(body, None, (blocks, position, turns, rises))[1]
 
-        ratios = jax.lax.scan(one, None, (turns.T, rises.T, change[:, own]))[1]
-        return None, (ratios.T, turns)
 
-    return jax.lax.scan(body, None, (blocks, position, numbers))[1]
+def _moved(
+    columns: Columns, block: Blocks, turn: Float[Array, "draw product"], rise: Float[Array, "draw series"],
+    change: Float[Array, "draw column"],
+) -> Float[Array, "row slot draw"]:  # fmt: skip
+    """Distance of every cell's log demand from its mean. Draws come last: sums over a row's cells then run on whole
+    vectors, and XLA keeps no array of this size."""
+    slope = of_series(block, of_product(block, turn.T))
+    eta = of_series(block, rise.T)[:, None, :] + slope[:, None, :] * block.x[:, :, None]
+    if columns.periods:
+        eta += pick(block, change.T[None, : columns.periods])
+    for k in range(columns.covariates):
+        eta += change[:, columns.first_covariate + k] * block.covariates[k][:, :, None]
+    return eta
 
 
 def _leaf_draws(block: Blocks, leaves: Leaves, change: Float[Array, "draw column"], key: Array) -> tuple[Array, Array]:
-    """Distances of elasticities and levels from their means, [leaf, draw]."""
-    first, second = jax.random.split(key)
-    shape = (leaves.d.shape[0], change.shape[0])
-    noise = jax.random.normal(first, shape, jnp.float32) / jnp.sqrt(leaves.big_d).astype(jnp.float32)[:, None]
-    turn = noise - leaves.ell @ change.T
-    noise = jax.random.normal(second, shape, jnp.float32) / jnp.sqrt(leaves.d).astype(jnp.float32)[:, None]
-    xi = leaves.xi.astype(jnp.float32)[:, None]
-    return turn, noise - xi * of_product(block, turn) - leaves.phi @ change.T
+    """Distances of elasticities and levels from their means, [draw, leaf]."""
+    noise = jax.random.normal(key, (2, change.shape[0], leaves.d.shape[0]), jnp.float32)
+    sds = jax.lax.rsqrt(jnp.stack([leaves.big_d, leaves.d])).astype(jnp.float32)
+    own = noise * sds[:, None, :]
+    turn = own[0] - change @ leaves.ell.T
+    rise = own[1] - change @ leaves.phi.T
+    return turn, rise - leaves.xi.astype(jnp.float32) * of_product(block, turn.T).T

@@ -131,8 +131,7 @@ class Solver:
         market = np.clip(state.damping * head.step.market, -LARGEST_STEP, LARGEST_STEP)
         means = Means(state.means.shared + change, state.means.market + market)
         covariance = head.covariance(self.columns)
-        rests = coupling.rest_level * state.damping, coupling.rest_elasticity * state.damping
-        step = Step(means.shared, change, covariance, *rests, state.damping)
+        step = Step(means.shared, change, covariance, coupling.rest_level, coupling.rest_elasticity, state.damping)
         position, variance, sums = self.kernels.move(
             self.precisions(state.scales), state.position, step, self.log_phi(state.scales)
         )

@@ -99,13 +99,15 @@ def test_clipped_score_is_the_slope_of_the_clipped_expectation():
     np.testing.assert_allclose(moments.rest, value(0.0), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("likelihood", ["poisson", "negbin"])
-def test_log_ratio_is_exact_less_quadratic_likelihood(likelihood: str):
+@pytest.mark.parametrize(("likelihood", "clip"), [("poisson", None), ("negbin", None), ("poisson", (-1.0, 1.5))])
+def test_log_ratio_is_exact_less_quadratic_likelihood(likelihood: str, clip: tuple[float, float] | None):
     change = np.linspace(-0.5, 0.7, MEANS.size)
+    weight = np.resize([1.0, 0.0, 0.5], MEANS.size)
+    score, curvature = weight * 0.3 * UNITS, weight * MEANS**2
     with jax.enable_x64(True):
-        value = log_ratio(likelihood, None)(
-            *(jnp.asarray(v) for v in (MEANS, change, UNITS, 0.3 * UNITS, MEANS**2)), jnp.log(PHI)
-        )
-    exact = log_density(likelihood, MEANS + change, UNITS) - log_density(likelihood, MEANS, UNITS)
-    quadratic = 0.3 * UNITS * change - 0.5 * MEANS**2 * change**2
-    np.testing.assert_allclose(value, exact - quadratic, rtol=1e-8, atol=1e-10)
+        cell = (jnp.asarray(v) for v in (MEANS, UNITS, weight, score, curvature))
+        value = log_ratio(likelihood, clip)(*cell, jnp.log(PHI))(jnp.asarray(change))
+    before, after = (at if clip is None else np.clip(at, *clip) for at in (MEANS, MEANS + change))
+    exact = log_density(likelihood, after, UNITS) - log_density(likelihood, before, UNITS)
+    quadratic = score * change - 0.5 * curvature * change**2
+    np.testing.assert_allclose(value, weight * exact - quadratic, rtol=1e-8, atol=1e-10)
