@@ -22,6 +22,8 @@ MASSES = MASSES / MASSES.sum()
 LARGEST_LOG_DEMAND = 60.0
 """Log demand above which exp would leave float32; reached only on the way, by a step that is then damped."""
 LEAST_CURVATURE = 1e-10
+SMALLEST_SHARE = 1e-7
+"""Of demand left after a change, as float32 can tell it from none."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,12 @@ def _clipped_poisson_ratio(
 
 
 def _negbin_ratio(mean: Array, units: Array, weight: Array, score: Array, curvature: Array, log_phi: Any) -> Ratio:
-    z = mean - log_phi
-    total, before = units + jnp.exp(log_phi), jax.nn.softplus(z)
+    """softplus(z + change) - softplus(z) is log1p(sigmoid(z) expm1(change)): one exponential, one logarithm a draw."""
+    share = jax.nn.sigmoid(mean - log_phi)
+    total, pull, half = weight * (units + jnp.exp(log_phi)), weight * units - score, 0.5 * curvature
 
     def cells(change: Array) -> Array:
-        exact = units * change - total * (jax.nn.softplus(z + change) - before)
-        return weight * exact - change * (score - 0.5 * curvature * change)
+        growth = jnp.maximum(share * jnp.expm1(change), -1 + SMALLEST_SHARE)
+        return change * (pull + half * change) - total * jnp.log1p(growth)
 
     return cells
