@@ -22,12 +22,14 @@ def main(
     settings: Settings | None = None,
     say: Callable[[str], None] = print,
     also_stop: Callable[[], bool] = lambda: False,
+    out_of_time: Callable[[], str] = lambda: "",
 ) -> int:
-    """Run the benchmark of `options`. Ctrl-C, a termination signal or `also_stop` ends it and keeps the records."""
+    """Run the benchmark of `options`. Ctrl-C, a termination signal, `also_stop` or a sentence of `out_of_time` ends it
+    and keeps the records."""
     settings = settings or load_settings()
     earlier = kept_reports(settings)
     signalled = _on_signals()
-    looker = Looker(on_report=_progress(say), should_stop=lambda: signalled() or also_stop())
+    looker = Looker(on_report=_progress(say), should_stop=lambda: signalled() or also_stop(), out_of_time=out_of_time)
     report = run_benchmark(options, settings, looker)
     if options.json:
         write_report(report, Path(options.json))
@@ -36,6 +38,8 @@ def main(
     say(as_table(report.records))
     for line in _against_earlier(report, earlier):
         say(line)
+    if report.remark:
+        say(report.remark)
     return FINISHED if report.state == "finished" else CANCELLED
 
 

@@ -130,9 +130,13 @@ def run_job(kind: str, options: Mapping[str, Any]) -> int:
             print("Something else is being timed.")
             return 1
         _write_job(folder, kind, taken=True)
-        stop = called_off(folder, settings)
+        asked, out_of_time = called_off(folder), time_limit(settings)
         if kind == "benchmark":
-            return main(BenchmarkOptions(**options), settings, also_stop=stop)
+            return main(BenchmarkOptions(**options), settings, also_stop=asked, out_of_time=out_of_time)
+
+        def stop() -> bool:
+            return asked() or bool(out_of_time())
+
         with device_lock(settings.data_dir / "locks", "cpu") as device:
             if not _patiently(device.acquire, until=stop):
                 print("Another fit holds the device.")
@@ -141,10 +145,21 @@ def run_job(kind: str, options: Mapping[str, Any]) -> int:
     return 0
 
 
-def called_off(folder: Path, settings: Settings, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
-    """Whether someone has asked the job to stop, or its time is up."""
-    end = clock() + 60.0 * settings.benchmark_minutes
-    return lambda: (folder / "stop").exists() or clock() >= end
+def called_off(folder: Path) -> Callable[[], bool]:
+    """Whether someone has asked the job to stop."""
+    return (folder / "stop").exists
+
+
+def time_limit(settings: Settings, clock: Callable[[], float] = time.monotonic) -> Callable[[], str]:
+    """'' while the job has time left, counted from now; then a sentence that says so and how to allow more."""
+    minutes = settings.benchmark_minutes
+    end = clock() + 60.0 * minutes
+    told = (
+        f"It ran out of the {minutes:,} minutes that a benchmark started on a page may take here. To measure the rest, "
+        f"choose fewer cases or rounds, raise {variable('benchmark_minutes')} and restart the dashboard, or use "
+        "`python -m core benchmark`, which has no such limit."
+    )
+    return lambda: told if clock() >= end else ""
 
 
 def _patiently(take: Callable[[], bool], until: Callable[[], bool] = lambda: False, seconds: float = 10.0) -> bool:

@@ -33,6 +33,8 @@ def as_page(report: Report) -> str:
 def _provenance(report: Report) -> str:
     environment = next((r.environment for r in report.records if r.environment is not None), None)
     lines = [("Measured", report.started), ("Command", f"`{report.command}`"), ("State", report.state)]
+    if report.remark:
+        lines.append(("Remark", report.remark))
     if environment is not None:
         packages = ", ".join(f"{name} {version}" for name, version in environment.packages.items())
         lines += [

@@ -159,10 +159,12 @@ class Report:
     options: Mapping[str, Any]
     records: tuple[Record, ...]
     planned: int
-    """Cells that the run set out to measure; more than `records` while it runs or after it was cancelled."""
-    state: Literal["running", "finished", "cancelled"] = "finished"
+    """Cells that the run set out to measure; more than `records` while it runs or where it ended early."""
+    state: Literal["running", "finished", "cancelled", "out of time"] = "finished"
     doing: str = ""
     """The cell and round in progress, in words."""
+    remark: str = ""
+    """Of a run that was out of time: how much it had, and how to allow more."""
 
 
 def record_from_dict(values: Mapping[str, Any]) -> Record:

@@ -37,14 +37,20 @@ NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false", "XLA_PYTHON_CLIENT_PREALLOC
 
 @dataclass(frozen=True)
 class Looker:
-    """Who looks on: `on_report` after every cell and when one starts; `should_stop` is asked twenty times a second."""
+    """Who looks on: `on_report` after every cell and when one starts; the others are asked twenty times a second."""
 
     on_report: Callable[[Report], None] = lambda report: None
     should_stop: Callable[[], bool] = lambda: False
+    out_of_time: Callable[[], str] = lambda: ""
+    """Once the time of the whole run is up, a sentence that says so and how to allow more; '' until then."""
 
 
 class Cancelled(Exception):
     """The run was asked to stop."""
+
+
+class OutOfTime(Exception):
+    """The time of the whole run is up; the message says how to allow more."""
 
 
 def folder_of(settings: Settings) -> Path:
@@ -104,6 +110,8 @@ def run_benchmark(
                 report = publish(replace(report, records=tuple(merge_rounds(rounds[c]) for c in cells if c in rounds)))
     except Cancelled:
         return publish(replace(report, state="cancelled", doing=""))
+    except OutOfTime as ended:
+        return publish(replace(report, state="out of time", doing="", remark=str(ended)))
     return publish(replace(report, state="finished", doing=""))
 
 
@@ -132,7 +140,7 @@ def command_of(options: BenchmarkOptions) -> str:
 
 
 def measure_in_process(cell: Cell, settings: Settings, limit: float, looker: Looker) -> Record:
-    """Measure a cell in a fresh process under the device's lock. Raises Cancelled when asked to stop."""
+    """Measure a cell in a fresh process under the device's lock. Raises Cancelled when asked to stop, or OutOfTime."""
     lock = device_lock(settings.data_dir / "locks", lane_of(FitPlan(placement=cell.placement)))
     until = time.monotonic() + LOCK_WAIT_SECONDS
     while not lock.acquire():
@@ -189,6 +197,8 @@ def _wait(process: subprocess.Popen[bytes], limit: float, looker: Looker) -> str
 def _pause(looker: Looker) -> None:
     if looker.should_stop():
         raise Cancelled
+    if told := looker.out_of_time():
+        raise OutOfTime(told)
     time.sleep(POLL_SECONDS)
 
 

@@ -107,11 +107,16 @@ def run_button() -> None:
 
 
 def follow() -> None:
-    """Progress of a running benchmark, with a button that calls it off. Draws nothing when none runs."""
+    """Progress of a running benchmark, with a button that calls it off; else why the last one ended early."""
     if running(settings()) == "benchmark":
         st.fragment(guard(_progress), run_every=EVERY)()
-    elif not kept_reports(settings()) and (words := last_words(settings())):
+        return
+    newest = next(iter(kept_reports(settings())), None)
+    if newest is None and (words := last_words(settings())):
         st.warning(f"The last benchmark ended without a record: {escaped(words)}", icon=":material/warning:")
+    elif newest is not None and newest.remark:
+        done = f"The last benchmark measured {len(newest.records)} of {newest.planned}."
+        st.warning(f"{done} {escaped(newest.remark)}", icon=":material/timer_off:")
 
 
 def _progress() -> None:

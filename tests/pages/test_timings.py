@@ -80,6 +80,19 @@ def test_the_newest_report_is_shown_first_and_an_older_one_by_choice(page, tmp_p
     assert page.metric[0].value == "17 x faster"
 
 
+@pytest.mark.parametrize("records", [STEP, ()], ids=["some", "none"])
+def test_a_report_that_ran_out_of_time_says_how_to_allow_more(page, tmp_path, records):
+    remark = jobs.time_limit(Settings(benchmark_minutes=30), iter([0.0, 1_800.0]).__next__)()
+    _keep(tmp_path, *records, state="out of time", planned=9, remark=remark)
+    page.run()
+    assert not page.exception
+    (warning,) = page.warning
+    told = warning.value.replace("\\", "")
+    assert f"{len(records)} of 9" in told and "30 minutes" in told and "ISOELASTIC_BENCHMARK_MINUTES" in told
+    if records:
+        assert " · out of time" in page.selectbox(key="report").options[0]
+
+
 def test_a_job_that_is_running_shows_progress_and_can_be_called_off(page, tmp_path, monkeypatch):
     _keep(tmp_path, *STEP, state="running", planned=9, doing="step: panel (round 1 of 1)")
     monkeypatch.setattr(jobs, "running", lambda settings: "benchmark")

@@ -58,17 +58,21 @@ def test_where_no_time_is_allowed_nothing_is_started_and_the_last_race_stays(set
     assert line.exists()
 
 
-def test_a_job_ends_when_asked_to_or_when_its_time_is_up(settings, tmp_path):
-    now = [0.0]
-    ended = jobs.called_off(tmp_path, replace(settings, benchmark_minutes=2), lambda: now[0])
-    assert not ended()
-    now[0] = 119.0
-    assert not ended()
-    now[0] = 120.0
-    assert ended()
-    now[0] = 0.0
+def test_a_job_ends_when_asked_to(tmp_path):
+    asked = jobs.called_off(tmp_path)
+    assert not asked()
     (tmp_path / "stop").touch()
-    assert ended()
+    assert asked()
+
+
+def test_a_job_whose_time_is_up_says_how_to_allow_more(settings):
+    now = [7.0]
+    out_of_time = jobs.time_limit(replace(settings, benchmark_minutes=2), lambda: now[0])
+    now[0] += 119.0
+    assert out_of_time() == ""
+    now[0] += 1.0
+    assert "2 minutes" in out_of_time()
+    assert "ISOELASTIC_BENCHMARK_MINUTES" in out_of_time()
 
 
 def test_a_job_that_died_is_not_running(settings):
@@ -85,6 +89,17 @@ def test_a_benchmark_started_by_the_page_can_be_called_off_and_keeps_its_report(
     (report,) = kept_reports(settings)
     assert report.state == "cancelled"
     assert report.planned > len(report.records)
+
+
+@pytest.mark.slow
+def test_a_benchmark_started_by_the_page_that_runs_out_of_time_says_so(settings, monkeypatch):
+    monkeypatch.setenv("ISOELASTIC_BENCHMARK_MINUTES", "0")
+    jobs.start_benchmark(BenchmarkOptions(cases="live", placements="cpu", rounds=1), settings)
+    _wait(settings)
+    (report,) = kept_reports(settings)
+    assert report.state == "out of time"
+    assert "ISOELASTIC_BENCHMARK_MINUTES" in report.remark
+    assert jobs.last_words(settings) == report.remark[:300]
 
 
 def test_a_line_half_written_is_left_for_the_next_look(tmp_path):

@@ -94,6 +94,15 @@ def test_a_cancelled_run_keeps_what_it_has(tmp_path):
     assert kept_reports(_settings(tmp_path)) == (report,)
 
 
+def test_a_run_that_is_out_of_time_says_so_and_is_not_called_cancelled(tmp_path):
+    looker = Looker(out_of_time=lambda: "No time left; allow more.")
+    with device_lock(tmp_path / "locks", "cpu") as lock:
+        assert lock.acquire()
+        report = run_benchmark(SMALL, _settings(tmp_path), looker)
+    assert (report.state, report.remark, report.doing) == ("out of time", "No time left; allow more.", "")
+    assert kept_reports(_settings(tmp_path)) == (report,)
+
+
 def test_files_that_are_no_reports_are_passed_over(tmp_path):
     run_benchmark(SMALL, _settings(tmp_path), measure_cell=_measured)
     (tmp_path / "benchmarks" / "zzz.json").write_text("{")
