@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import logging
 import struct
 import zipfile
 import zlib
@@ -23,6 +24,7 @@ import pyarrow as pa
 
 from core.errors import Problem, UserError
 
+LOG = logging.getLogger(__name__)
 SKELETON = "skeleton"
 DAMAGED = (
     OSError, ValueError, LookupError, TypeError, AttributeError, ImportError, EOFError, StopIteration, RuntimeError,
@@ -126,6 +128,9 @@ def _address(kind: type) -> str:
 
 OWN = ["core."]
 """Packages whose dataclasses and enums are values. Tests add their own."""
+PLANS = ("core.inference.plan:", "core.model.plan:")
+"""Classes of which a choice that is not there any more is passed over: who kept a plan can still read the rest. Of a
+result a field too many is a fault."""
 
 
 def _kind(address: str) -> Any:
@@ -142,7 +147,7 @@ def _value(outline: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if not isinstance(outline, dict):
         return outline
     if "class" in outline:
-        return _kind(outline["class"])(**{name: _value(item, arrays) for name, item in outline["fields"].items()})
+        return _made(outline["class"], outline["fields"], arrays)
     if "enum" in outline:
         return _kind(outline["enum"])[outline["name"]]
     if "dict" in outline:
@@ -157,6 +162,15 @@ def _value(outline: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         return _object_array(outline, arrays)
     kind, items = next(iter(outline.items()))
     return SEQUENCES[kind](_value(item, arrays) for item in items)
+
+
+def _made(address: str, inside: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    kind = _kind(address)
+    known = {f.name for f in fields(kind)} if address.startswith(PLANS) else set(inside)
+    made = kind(**{name: _value(item, arrays) for name, item in inside.items() if name in known})
+    for name in inside.keys() - known:
+        LOG.warning("%s was kept with %.40r = %.80r, which this version does not know", address, name, inside[name])
+    return made
 
 
 def _object_array(outline: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -52,6 +52,39 @@ def test_a_field_added_later_takes_its_default():
     assert from_bytes(progress).remarks == ()
 
 
+def with_field(value: object, owner: str, name: str) -> str:
+    """A value as text, every dataclass of the name `owner` in it with one more field."""
+    outline = json.loads(to_text(value), object_hook=lambda part: plus(part, owner, name))
+    return json.dumps(outline)
+
+
+def plus(part: dict, owner: str, name: str) -> dict:
+    return {**part, "fields": {**part["fields"], name: 7}} if part.get("class", "").endswith(f":{owner}") else part
+
+
+@pytest.mark.parametrize("owner", ["FitPlan", "SviPlan", "ModelPlan", "Priors"])
+def test_a_choice_that_a_plan_no_longer_has_is_passed_over_and_named(owner: str, caplog: pytest.LogCaptureFixture):
+    request = RunRequest("d" * 64, None, None, plan_with(FitPlan(), engine="svi", steps=123))
+    assert from_text(with_field(request, owner, "momentum")) == request
+    assert "'momentum' = 7" in caplog.text and owner in caplog.text
+
+
+def test_a_plan_whose_rest_does_not_read_well_is_unreadable(caplog: pytest.LogCaptureFixture):
+    text = with_field(FitPlan(), "FitPlan", "momentum")
+    with pytest.raises(UserError, match="cannot be read"):
+        from_text(text.replace("core.model.plan:Priors", "core.model.plan:Gone"))
+    with pytest.raises(UserError, match="engine"):
+        from_text(text.replace('"engine": "structured"', '"engine": "gone"'))
+    assert "momentum" not in caplog.text
+
+
+def test_a_field_too_many_elsewhere_is_unreadable():
+    request = RunRequest("d" * 64, None, None, FitPlan())
+    for value, owner in ((Outcome(Ending.FAILED, "x", usable=False), "Outcome"), (request, "RunRequest")):
+        with pytest.raises(UserError, match="cannot be read"):
+            from_text(with_field(value, owner, "momentum"))
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"\x00" * 100])
 def test_damaged_bytes_are_a_user_error(content: bytes):
     with pytest.raises(UserError, match="cannot be read"):
