@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from core.data.choices import Choices
 from core.data.roles import Roles
 from core.data.source import Source, read_source
 from core.data.validation import Checked, validate
+from core.errors import UserError
 
 ROLES = Roles(product="product", price="price", units="units")
 DATED = Roles(product="product", price="price", units="units", period="week")
@@ -32,6 +34,19 @@ def write(folder: Path, text: str | bytes, name: str = "sales.csv") -> Path:
 
 def read(folder: Path, text: str | bytes, name: str = "sales.csv") -> Source:
     return read_source(write(folder, text, name))
+
+
+def texts(source: Source) -> list[list[str]]:
+    """Every cell of a source as text."""
+    return [list(map(str, row)) for row in source.frame.astype(object).to_numpy().tolist()]
+
+
+def problem_of(folder: Path, content: str | bytes, name: str = "sales.csv") -> str:
+    """The code of the problem that a file ends in; each problem says what to do."""
+    with pytest.raises(UserError) as caught:
+        read(folder, content, name)
+    assert all(problem.remedy for problem in caught.value.problems)
+    return caught.value.problems[0].code
 
 
 def read_rows(folder: Path, rows: Sequence[str], header: str = HEADER) -> Source:
