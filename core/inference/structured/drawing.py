@@ -167,8 +167,7 @@ def _draw_leaves(
 
 def leaf_draws(solver: Solver, state: State, change: np.ndarray, seeds: Sequence[int]) -> tuple[Any, Any]:
     """Distances of elasticities and levels from their means by block, on the devices: see `sampling.sample_leaves`."""
-    key = np.random.SeedSequence(seeds).generate_state(2)
-    return solver.kernels.sample(solver.precisions(state.scales), state.position, change, key)
+    return solver.kernels.sample(solver.precisions(state.scales), state.position, change, seeds)
 
 
 def in_order(solver: Solver, values: Any, level: str) -> Float[np.ndarray, "draw leaf"]:

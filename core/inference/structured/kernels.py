@@ -37,7 +37,6 @@ class Kernels:
         self.devices = tuple(devices)
         self.mesh = jax.make_mesh((len(devices),), (AXIS,), (AxisType.Auto,), devices=self.devices)
         self.blocks: Blocks = self.put(blocks, divided=True)
-        self.numbers = self.put(np.arange(blocks.category.shape[0], dtype=np.int32), divided=True)
         self.compile_seconds = 0.0
 
     def put(self, values: Any, divided: bool = False) -> Any:
@@ -60,10 +59,14 @@ class Kernels:
         divided = (position, step.rest_level, step.rest_elasticity)
         return self._run("move", partial(_move, self.columns, moments), by_block, whole, divided)
 
-    def sample(self, prior: Precisions, position: Position, change: np.ndarray, key: np.ndarray) -> tuple[Any, Any]:
-        """`sampling.sample_leaves` over all blocks."""
-        function = partial(_sample, self.columns)
-        return self._run("sample", function, (BLOCK, BLOCK), (prior, change, key), (position, self.numbers))
+    def sample(
+        self, prior: Precisions, position: Position, change: np.ndarray, seeds: Sequence[int]
+    ) -> tuple[Any, Any]:
+        """`sampling.sample_leaves` over all blocks. Each has a key of its own: draws do not depend on how blocks are
+        divided."""
+        words = np.random.SeedSequence(seeds).generate_state(2 * len(self.blocks.category)).reshape(-1, 2)
+        keys = self.put(words, divided=True)
+        return self._run("sample", partial(_sample, self.columns), (BLOCK, BLOCK), (prior, change), (position, keys))
 
     def log_ratios(
         self, prior: Precisions, position: Position, shared: np.ndarray, covariance: np.ndarray,
@@ -95,7 +98,9 @@ class Kernels:
     def _compile(self, function: Callable[..., Any], out: Any, whole: Any, divided: Any) -> Any:
         if len(self.devices) > 1:
             function = _over_devices(function, out, self.mesh)
-        return jax.jit(function).lower(self.blocks, whole, divided).compile()
+        # Random bits that need not be divided over devices compile in a third of the time; blocks are never divided.
+        with jax.threefry_partitionable(False):
+            return jax.jit(function).lower(self.blocks, whole, divided).compile()
 
 
 def _signature(arguments: Any) -> Any:
@@ -116,9 +121,9 @@ def _move(columns: Columns, moments: Any, blocks: Blocks, whole: Any, divided: A
 
 
 def _sample(columns: Columns, blocks: Blocks, whole: Any, divided: Any) -> Any:
-    prior, change, key = whole
-    position, numbers = divided
-    return sample_leaves(columns, blocks, prior, position, change, numbers, key)
+    prior, change = whole
+    position, keys = divided
+    return sample_leaves(columns, blocks, prior, position, change, keys)
 
 
 def _log_ratios(columns: Columns, moments: Any, ratio: Any, blocks: Blocks, whole: Any, divided: Any) -> Any:

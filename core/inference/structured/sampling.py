@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Float, UInt32
 
 from core.inference.structured.blocks import Blocks
 from core.inference.structured.columns import Columns
@@ -27,18 +27,17 @@ from core.inference.structured.reach import reaches
 
 def sample_leaves(
     columns: Columns, blocks: Blocks, prior: Precisions, position: Position,
-    change: Float[Array, "draw category column"], numbers: Array, key: Any,
+    change: Float[Array, "draw category column"], keys: UInt32[Array, "block 2"],
 ) -> tuple[Float[Array, "block draw product"], Float[Array, "block draw series"]]:  # fmt: skip
-    """Distances of elasticities and levels from their means, given distances `change` of the shared unknowns. `numbers`
-    counts the blocks over all devices, so that draws do not depend on how blocks are divided; `key` is two words."""
-    keys = jax.random.wrap_key_data(key)
+    """Distances of elasticities and levels from their means, given distances `change` of the shared unknowns and the
+    two words of each block's random key."""
 
     def body(_: None, at: Any) -> tuple[None, Any]:
-        block, here, number = at
+        block, here, words = at
         leaves = eliminate(columns, block, here.curvature, prior, jnp.float32)
-        return None, _leaf_draws(block, leaves, change[:, block.category], jax.random.fold_in(keys, number))
+        return None, _leaf_draws(block, leaves, change[:, block.category], jax.random.wrap_key_data(words))
 
-    return jax.lax.scan(body, None, (blocks, position, numbers))[1]
+    return jax.lax.scan(body, None, (blocks, position, keys))[1]
 
 
 def log_ratios(
