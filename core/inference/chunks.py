@@ -21,7 +21,7 @@ from core.model.tracing import TRACING_LOCK
 CHUNK_SECONDS = 0.24
 """Time a chunk should take: the page hears of a run four times a second."""
 FIRST_STEPS = 4
-GROWTH = 4
+GROWTH = 8
 """A chunk is at most so many times longer than the one before: one slow chunk must not stall the page."""
 LIGHT = {"xla_backend_optimization_level": 1}
 LITTLE_BYTES = 64 * 2**10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -95,12 +96,11 @@ def _starts(size: int, buckets: int) -> Int[np.ndarray, "bucket"]:
 
 
 def _extremes(values: Float[np.ndarray, "step"], starts: Int[np.ndarray, "bucket"]) -> Int[np.ndarray, "point"]:
-    ends = np.append(starts[1:], values.size)
-    kept = [begin + pick(values[begin:end]) for begin, end in zip(starts, ends, strict=True) for pick in EXTREMES]
+    kept: list[int] = []
+    for begin, end in pairwise([*starts.tolist(), values.size]):
+        bucket = values[begin:end]
+        kept += (begin + int(bucket.argmin()), begin + int(bucket.argmax()))
     return np.unique(kept)
-
-
-EXTREMES = (np.argmin, np.argmax)
 
 
 def _running_mean(means: Float[np.ndarray, "bucket"], counts: Int[np.ndarray, "bucket"]) -> Float[np.ndarray, "bucket"]:
