@@ -26,8 +26,9 @@ from core.errors import Problem, UserError
 from core.inference.engines import fit
 from core.inference.fit import Ending, Fit, Watcher
 from core.inference.hosts import Team, first, joined, refuse_different
-from core.inference.memory import free_memory, refuse_if_too_big
+from core.inference.memory import free_memory
 from core.inference.plan import FitPlan, plan_to_dict, plan_with
+from core.inference.refusal import refuse_if_too_big
 from core.panel import Panel
 from core.posterior.posterior import Posterior, posterior_of
 from core.report import wording

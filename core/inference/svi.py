@@ -22,12 +22,12 @@ from core.inference.fit import Chunk, Ending, Fit, Outcome, Timing, Watcher
 from core.inference.guides import GUIDES
 from core.inference.hosts import agreed, several
 from core.inference.live import estimates_of
-from core.inference.memory import refuse_if_too_big
 from core.inference.minibatch import AnyProgram, batch_state_specs, build_batch_program
 from core.inference.placement import Site, put_panel, site_of
 from core.inference.plan import FitPlan
 from core.inference.plateau import SHORTEST, trend
 from core.inference.program import build_program, state_specs
+from core.inference.refusal import refuse_if_too_big
 from core.inference.starts import Start, first_start
 from core.inference.supply import Resident, Supply, Whole, stream
 from core.inference.svi_draws import draw

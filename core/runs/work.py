@@ -12,7 +12,8 @@ from core.environment import resident_bytes
 from core.errors import UserError
 from core.inference import engines
 from core.inference.fit import Chunk, Ending, Fit, Timing, Watcher
-from core.inference.memory import free_memory, refuse_if_too_big
+from core.inference.memory import free_memory
+from core.inference.refusal import refuse_if_too_big
 from core.posterior.posterior import Posterior, posterior_of
 from core.runs.cadence import Cadence
 from core.runs.checkpoints import Checkpoint, Checkpoints

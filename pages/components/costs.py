@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import Problem, UserError
-from core.inference.memory import FreeMemory, free_memory, gigabytes, refuse_if_too_big
+from core.inference.memory import FreeMemory, free_memory, gigabytes
 from core.inference.plan import FitPlan
+from core.inference.refusal import refuse_if_too_big
 from core.panel import Panel
 from core.runs.forecast import forecast
 from pages.components.services import manager, settings

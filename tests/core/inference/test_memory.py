@@ -14,12 +14,12 @@ from core.inference.memory import (
     estimate_memory,
     free_memory,
     guide_parameters,
-    refuse_if_too_big,
     unknowns_by_site,
 )
 from core.inference.placement import Site, free_on_devices
 from core.inference.plan import FitPlan, NutsPlan, SviPlan, plan_with
 from core.inference.program import build_program
+from core.inference.refusal import refuse_if_too_big
 from core.inference.starts import first_start
 from tests.core.panels import market_panel
 

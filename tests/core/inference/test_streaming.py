@@ -14,7 +14,7 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from core.data.sales import RowAccount
 from core.errors import UserError
-from core.inference import chunks, memory
+from core.inference import chunks, memory, refusal
 from core.inference.engines import draw, fit
 from core.inference.fit import Ending, Watcher
 from core.inference.plan import ARTICLE_PLAN, FitPlan, SviPlan, plan_with
@@ -154,7 +154,7 @@ def test_mini_batches_stream_by_themselves_where_they_do_not_fit_the_device(pane
     plan, free = plan_with(RESIDENT, data_home="auto"), memory.FreeMemory(10**9, device=10**9)
     assert fit(plan_with(plan, steps=5), panel).diagnostics["data_home"] == "device"
     here, there = (memory.estimate_memory(one, panel).on_device(free).total for one in (RESIDENT, STREAMED))
-    monkeypatch.setattr(memory, "free_memory", lambda placement: replace(free, device=(here + there) // 2))
+    monkeypatch.setattr(refusal, "free_memory", lambda placement: replace(free, device=(here + there) // 2))
     streamed = fit(plan, panel)
     assert manifest(streamed, RowAccount(1, 1), "", "")["diagnostics"]["data_home"] == "host"
     assert_same(streamed, resident)
