@@ -21,12 +21,11 @@ from jax import Array
 from jax.sharding import PartitionSpec
 from jaxtyping import Bool, Float, Int
 
+from core.model.dispersion import dispersion_term
 from core.model.shards import AXIS, panel_specs
-from core.panel import Panel, UnitHistogram
+from core.panel import Panel
 
 Clip = tuple[float, float] | None
-STIRLING_SHIFT = 8
-"""Arguments of log gamma are raised by this much before Stirling's series, whose error is then below 1e-9."""
 
 
 @jax.tree_util.register_dataclass
@@ -75,30 +74,6 @@ def linear_predictor(predictor: Predictor, panel: Panel) -> Float[Array, "row sl
         for k in range(panel.n_covariates):
             eta += effects[:, k, None, None] * panel.covariates[k].reshape(blocks, height, slots)
     return eta.reshape(panel.n_rows, slots)
-
-
-def dispersion_term(log_concentration: Float[Array, "category"], histogram: UnitHistogram) -> Float[Array, ""]:
-    """Sum over cells of lgamma(y + phi) - lgamma(phi) - y log phi, over the histogram of y.
-
-    By Stirling's series at phi + 8, arranged so that nothing large cancels as phi grows: the limit is 0.
-    """
-    phi = jnp.exp(log_concentration)[histogram.category]
-    y, z = histogram.units, phi + STIRLING_SHIFT
-    ratio = y / z
-    term = z * _relative_entropy(ratio) - 0.5 * jnp.log1p(ratio) + y * jnp.log1p(STIRLING_SHIFT / phi)
-    term += _stirling_tail(z + y) - _stirling_tail(z)
-    term -= sum(jnp.log1p(y / (phi + k)) for k in range(STIRLING_SHIFT))
-    return jnp.sum(histogram.cells * term)
-
-
-def _relative_entropy(r: Array) -> Array:
-    """(1 + r) log(1 + r) - r, by its series where r is small and the difference would cancel."""
-    series = r * r * (1 / 2 - r * (1 / 6 - r * (1 / 12 - r / 20)))
-    return jnp.where(r < 0.05, series, (1 + r) * jnp.log1p(r) - r)
-
-
-def _stirling_tail(z: Array) -> Array:
-    return (1 / 12 - (1 / 360 - 1 / 1260 / z**2) / z**2) / z
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))

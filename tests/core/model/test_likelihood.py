@@ -11,7 +11,8 @@ import pytest
 from numpyro import distributions as dist
 from scipy.special import gammaln
 
-from core.model.likelihood import Predictor, _clear_of, dispersion_term, linear_predictor, log_likelihood
+from core.model.dispersion import dispersion_term
+from core.model.likelihood import Predictor, _clear_of, linear_predictor, log_likelihood
 from core.panel import Panel
 from tests.core.panels import market_panel, replicate_panel
 
