@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from core.benchmark.calibrate import Calibration, CalibrationPlan, run_calibration
+from core.benchmark.calibrate import run_calibration
+from core.benchmark.calibration import Calibration, CalibrationPlan
 from core.cli.options import add_declared, place, settled
 
 

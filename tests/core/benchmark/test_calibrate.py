@@ -9,13 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.benchmark.calibrate import (
-    Calibration,
-    CalibrationPlan,
-    histogram_svg,
-    pooled,
-    run_calibration,
-)
+from core.benchmark.calibrate import run_calibration
+from core.benchmark.calibration import Calibration, CalibrationPlan
+from core.benchmark.calibration_report import histogram_svg, pooled
 
 TINY = CalibrationPlan(markets=1, products=8, periods=6, categories=2, likelihoods="poisson", scales="fixed")
 EXAMPLE = Calibration(
