@@ -124,7 +124,7 @@ def test_discarding_deletes_everything_of_a_run(
         for ask in (manager.snapshot, manager.result, manager.resume):
             with pytest.raises(UserError, match="There is no run"):
                 ask(gone)
-    assert not manager._results and not manager._live
+    assert not manager._shelf.results and not manager._board.live
 
 
 def left_in_store(settings: Settings, run_id: str) -> list[str]:

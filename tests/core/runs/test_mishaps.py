@@ -109,7 +109,7 @@ def test_an_end_that_the_store_does_not_take_is_shown_and_kept_later(
     db.execute("ROLLBACK")
     db.close()
     with manager._news:
-        assert manager._news.wait_for(lambda: run_id not in {*manager._live, *manager._unsaved}, PATIENCE)
+        assert manager._news.wait_for(lambda: run_id not in {*manager._board.live, *manager._board.unsaved}, PATIENCE)
     assert manager.store.row(run_id).state is RunState.FAILED
     manager.resume(run_id)
     assert finish(manager, run_id).usable

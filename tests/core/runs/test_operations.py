@@ -7,8 +7,9 @@ import pytest
 
 from core.environment import resident_bytes
 from core.inference.plan import plan_with
-from core.runs.manager import RESULTS_KEPT, RunManager
+from core.runs.manager import RunManager
 from core.runs.requests import RunRequest
+from core.runs.shelf import RESULTS_KEPT
 from core.runs.snapshots import RunState
 from core.settings import Settings, variable
 from tests.core.runs.conftest import PLAN, finish
@@ -37,8 +38,8 @@ def test_results_in_memory_are_bounded(manager: RunManager, request_for: RunRequ
     for run_id in ids:
         finish(manager, run_id)
         manager.result(run_id)
-    assert len(manager._results) == RESULTS_KEPT
-    assert manager._live == {}
+    assert len(manager._shelf.results) == RESULTS_KEPT
+    assert manager._board.live == {}
 
 
 @pytest.mark.slow
