@@ -1,12 +1,14 @@
 """Open the SQLite file of the run store, and say in words what may befall it.
 
-Each call opens its own connection: nothing is shared between threads, and a process that dies leaves no lock behind.
+A connection is one caller's at a time and holds no lock between calls; a few wait for the next caller, whatever its
+thread: opening one costs more than most questions. A process that dies leaves no lock behind.
 """
 
 from __future__ import annotations
 
 import logging
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,10 @@ from core.runs.files import disk_errors
 LOG = logging.getLogger(__name__)
 BUSY_SECONDS = 5.0
 """How long a call waits for others that write."""
+MOST_IDLE = 4
+"""Connections that wait for the next caller; more are open only while more callers ask at once."""
+Opened = tuple[sqlite3.Connection, tuple[int, int]]
+"""A connection and which file it is to."""
 
 
 class Database:
@@ -26,6 +32,10 @@ class Database:
     def __init__(self, path: Path, busy_seconds: float = BUSY_SECONDS):
         self._path = path
         self._busy_seconds = busy_seconds
+        # Appending to a list and taking from it are one step each for every thread.
+        self._idle: list[Opened] = []
+        self._most_idle = MOST_IDLE
+        weakref.finalize(self, _close_all, self._idle)
         with disk_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
         with self.connection() as db:
@@ -34,17 +44,18 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection in autocommit mode, closed at the end; SQLite's errors become UserError."""
+        """A connection in autocommit mode, not to be used after the end; SQLite's errors become UserError."""
         try:
-            db = sqlite3.connect(self._path, timeout=self._busy_seconds, isolation_level=None)
+            db, opened = self._take() or self._open()
+            sound = False
             try:
-                db.row_factory = sqlite3.Row
-                db.execute("PRAGMA foreign_keys = ON")
-                # With WAL this survives a killed process; only a power cut may cost the last second.
-                db.execute("PRAGMA synchronous = NORMAL")
                 yield db
+                sound = not db.in_transaction
             finally:
-                db.close()
+                if sound and len(self._idle) < self._most_idle:
+                    self._idle.append((db, opened))
+                else:
+                    db.close()
         except sqlite3.DatabaseError as bad:
             problem = _told(bad)
             if problem is None:
@@ -52,6 +63,52 @@ class Database:
             if problem.code != BUSY[0]:
                 LOG.warning("the run store %s: %s", self._path, bad)
             raise UserError(problem) from bad
+
+    def close(self) -> None:
+        """Let go of the file. Calls that come later open it for themselves alone."""
+        self._most_idle = 0
+        _close_all(self._idle)
+
+    def _take(self) -> Opened | None:
+        """An idle connection to the file that is there now: a backup may have been put in its place."""
+        while self._idle:
+            try:
+                db, opened = self._idle.pop()
+            except IndexError:
+                return None
+            if opened == _identity(self._path):
+                return db, opened
+            db.close()
+        return None
+
+    def _open(self) -> Opened:
+        db = sqlite3.connect(self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False)
+        try:
+            db.row_factory = sqlite3.Row
+            db.execute("PRAGMA foreign_keys = ON")
+            # With WAL this survives a killed process; only a power cut may cost the last second.
+            db.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            db.close()
+            raise
+        return db, _identity(self._path)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file lies there; (0, 0) for none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
+def _close_all(idle: list[Opened]) -> None:
+    while idle:
+        try:
+            idle.pop()[0].close()
+        except IndexError:
+            return
 
 
 def _told(bad: sqlite3.DatabaseError) -> Problem | None:

@@ -138,6 +138,7 @@ class RunManager(RunControls):
         self._spread()
         for thread in tuple(self._workers.values()):
             thread.join(timeout)
+        self.store.close()
         self._alive.end()
 
     # Workers

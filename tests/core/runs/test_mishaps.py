@@ -76,6 +76,7 @@ def test_a_disk_full_while_the_result_is_written_loses_no_step(
 def test_a_store_locked_for_a_while_delays_a_run_and_loses_nothing(
     manager: RunManager, walk: Walk, request_for: RunRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ):
+    manager.store.close()  # so that it is opened with this patience
     monkeypatch.setattr(manager.store, "_busy_seconds", 0.02)
     gate = Gate(walk, 50)
     run_id = manager.submit(request_for)
@@ -96,6 +97,7 @@ def test_an_end_that_the_store_does_not_take_is_shown_and_kept_later(
     manager: RunManager, walk: Walk, request_for: RunRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(desk, "INSISTENCE", 1)
+    manager.store.close()  # so that it is opened with this patience
     monkeypatch.setattr(manager.store, "_busy_seconds", 0.02)
     gate = Gate(walk, 100)
     run_id = manager.submit(request_for)
