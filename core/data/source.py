@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.data.arrow import frame_of
 from core.data.delimited import read_delimited
 from core.data.header import (
     FEWEST_COLUMNS,
@@ -122,7 +123,7 @@ def _from_text(path: Path, size: int, settings: Settings) -> _Parts:
                 consequence="Their sales do not count.",
             )
         )
-    frame, hint, shifted = _frame(text.table), "comma" if text.delimiter == ";" else "", text.shifted
+    frame, hint, shifted = frame_of(text.table), "comma" if text.delimiter == ";" else "", text.shifted
     del text
     pa.default_memory_pool().release_unused()
     return frame, tuple(notes), left_out, hint, shifted
@@ -148,7 +149,7 @@ def _from_parquet(path: Path, settings: Settings) -> _Parts:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(_broken_parquet(str(error).splitlines()[0] if str(error) else "")) from None
     notes = [*header_notes(header), *([_nested_note(nested)] if nested else [])]
-    return _frame(table.rename_columns(unique_names(header))), tuple(notes), {}, "", False
+    return frame_of(table.rename_columns(unique_names(header))), tuple(notes), {}, "", False
 
 
 def _from_workbook(path: Path, settings: Settings) -> _Parts:
@@ -160,48 +161,12 @@ def _from_workbook(path: Path, settings: Settings) -> _Parts:
     if not table.num_columns:
         raise UserError(Problem("file-empty", "The workbook has no filled sheet", "Check the file.", where="file"))
     return (
-        _frame(table.rename_columns(unique_names(header))),
+        frame_of(table.rename_columns(unique_names(header))),
         tuple(header_notes(header)),
         {},
         "",
         bool(facts.get(b"shifted")),
     )
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    """Arrow's columns as pandas ones: coded texts become categories, nulls of text become empty texts."""
-    columns = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if pa.types.is_decimal(column.type):
-            column = column.cast(pa.float64())
-        elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("s"), safe=False)
-        elif pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-            column = _decoded(column)
-        elif pa.types.is_null(column.type) or pa.types.is_time(column.type):
-            column = column.cast(pa.string(), safe=False)
-        elif pa.types.is_integer(column.type) and column.null_count:
-            column = column.cast(pa.string())
-        if pa.types.is_string(column.type):
-            column = column.fill_null("")
-        columns[name] = column
-    frame = pa.table(columns).to_pandas(split_blocks=True, self_destruct=True)
-    for name in frame.columns:
-        if isinstance(frame[name].dtype, pd.CategoricalDtype) and frame[name].hasnans:
-            known = frame[name].cat
-            frame[name] = (frame[name] if "" in known.categories else known.add_categories("")).fillna("")
-    return frame
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Bytes as text: UTF-8 where they are, else with a sign for each that is not."""
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowInvalid:
-        return pa.chunked_array(
-            [pa.array([None if cell is None else cell.decode("utf-8", "replace") for cell in column.to_pylist()])]
-        )
 
 
 def _refuse_packed(start: bytes) -> None:
