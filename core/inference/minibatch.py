@@ -93,7 +93,8 @@ class BatchProgram:
             unconstrained = {**shared, **{name: flat(value, axes=2) for name, value in own.items()}}
             return svi.loss.loss(key, svi.constrain_fn(unconstrained), svi.model, svi.guide, panel)
 
-        return jax.value_and_grad(loss, argnums=(0, 1))(shared, own)
+        # Left to itself, XLA fuses slopes into what reads them, and computes them once for each reader.
+        return jax.lax.optimization_barrier(jax.value_and_grad(loss, argnums=(0, 1))(shared, own))
 
 
 AnyProgram = Program | BatchProgram
