@@ -22,6 +22,11 @@ VARIANTS: dict[str, str] = {
     "structured-fixed": "The structured engine, from panel to summaries, scales fixed",
     "svi": "Our SVI, default plan, mean-field guide",
     "svi-lowrank": "Our SVI, default plan, low-rank guide",
+    "all-products": "Our SVI, default model and mean-field guide, all products in every step",
+    "minibatch-3000": "The same with 3,000 products a step, all data on the device",
+    "minibatch-1500": "The same with 1,500 products a step, all data on the device",
+    "streamed-3000": "The same with 3,000 products a step, data in host memory until their step",
+    "streamed-1500": "The same with 1,500 products a step, data in host memory until their step",
     "nuts": "NUTS, exact up to Monte-Carlo error, on a small market",
     "live": "Our live loop, publishing losses at least four times a second",
     "fused": "Our loop in one piece, nothing published",
@@ -46,6 +51,9 @@ class Cell:
     rows: int = 0
     """Of a regression; 0 where a market is fitted."""
     columns: int = 0
+    batch_products: int = 0
+    """Products a step; 0 takes all of them."""
+    data_home: str = "auto"
     likelihood: str = "poisson"
     steps: int = 0
     """Steps to run; 0: as many as fit in `seconds`."""
@@ -118,6 +126,11 @@ def _svi(base: Cell, steps: int) -> Cell:
 
 
 DEVICE_MARKET = Cell("devices", "", products=2_000, periods=104)
+BATCH_MARKET = replace(DEVICE_MARKET, products=12_000, periods=157, loss="Trace_ELBO", particles=1, guide="AutoNormal")
+"""A market large enough for mini-batches: a step on 1,500 of its products reads 235,500 rows."""
+BATCH_PRODUCTS = (3_000, 1_500)
+DATA_HOMES = {"minibatch": "device", "streamed": "host"}
+"""Where the data of a mini-batch lie until its step, by the beginning of its variant."""
 
 
 def _devices(options: BenchmarkOptions) -> Iterator[Cell]:
@@ -127,6 +140,17 @@ def _devices(options: BenchmarkOptions) -> Iterator[Cell]:
         yield replace(recipe, variant="panel", steps=200)
         yield replace(base, variant="structured")
         yield replace(recipe, variant="article", steps=20)
+    yield from (
+        cell for place in options.real_placements for cell in batch_cells(replace(BATCH_MARKET, placement=place))
+    )
+
+
+def batch_cells(market: Cell) -> Iterator[Cell]:
+    """All products in every step, and mini-batches of each size with their data in either place."""
+    yield replace(market, variant="all-products")
+    for kind, home in DATA_HOMES.items():
+        for size in BATCH_PRODUCTS:
+            yield replace(market, variant=f"{kind}-{size}", batch_products=size, data_home=home)
 
 
 SCALE_PERIODS = 156

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core.benchmark.cases import Cell, blank, not_run
+from core.benchmark.cases import BATCH_MARKET, Cell, batch_cells, blank, not_run
 from core.benchmark.measure_live import RUNS, measure_live
 from core.benchmark.memory import forget_peak, peak_bytes
 from core.benchmark.records import Record
@@ -18,6 +18,7 @@ from core.benchmark.stopwatch import time_calls, time_fields
 from core.data.markets import panel_of_market
 from core.environment import describe_environment, free_memory_bytes, resident_bytes
 from core.errors import UserError
+from core.inference.batches import count_batches
 from core.inference.engines import draw, fit
 from core.inference.fit import Chunk, Ending, Fit, Watcher
 from core.inference.placement import bytes_per_device, place, site_of
@@ -190,21 +191,49 @@ def panel_plan(cell: Cell) -> FitPlan:
 
 
 def _panel(cell: Cell) -> Record:
-    """The article's model and recipe in our live loop: seconds per step from its chunks, the first one left out."""
+    """The article's model and recipe in our live loop."""
     setting = set_up(cell)
-    clock = _Clock(cell.seconds, [])
-    watcher = Watcher(on_chunk=clock.on_chunk, should_stop=lambda: not cell.steps and clock.is_up())
-    result = _usable(fit(plan := panel_plan(cell), setting.panel, watcher))
-    warm = clock.per_step[1:] or clock.per_step
-    measures = {"loss_at_end": float(result.losses[-1]) / cell.n_obs, **memory_of(setting, cell.n_obs)}
+    result, record = _steps(cell, plan := panel_plan(cell), setting)
+    measures = dict(record.accuracy)
     if cell.case == "posterior":
         measures |= accuracy.of_draws(draw(result, setting.panel, plan.draws), setting.elasticity)
-    return replace(
-        blank(cell),
-        **time_fields(warm, result.timing.steps, cell.n_obs),
-        compile_seconds=result.timing.compile_seconds,
-        accuracy=measures | _bytes_per_device(cell.placement, setting.panel),
+    return replace(record, accuracy=measures | _bytes_per_device(cell.placement, setting.panel))
+
+
+def _steps(cell: Cell, plan: FitPlan, setting: Setting) -> tuple[Fit, Record]:
+    """Our live loop on a plan: seconds per step from its chunks, the first one left out; nanoseconds per row read."""
+    clock = _Clock(cell.seconds, [])
+    watcher = Watcher(on_chunk=clock.on_chunk, should_stop=lambda: not cell.steps and clock.is_up())
+    result = _usable(fit(plan, setting.panel, watcher))
+    warm = clock.per_step[1:] or clock.per_step
+    batches = count_batches(setting.panel.n_products, plan.svi.batch_products)
+    measures = {"loss_at_end": float(result.losses[-1]) / cell.n_obs, **memory_of(setting, cell.n_obs)}
+    measures |= {"rows_per_step": cell.n_obs / batches} if batches > 1 else {}
+    times = time_fields(warm, result.timing.steps, cell.n_obs // batches)
+    return result, replace(blank(cell), **times, compile_seconds=result.timing.compile_seconds, accuracy=measures)
+
+
+UNENDING_STEPS = 1_000_000
+"""Steps planned where the clock ends a run: the last one would not be reached."""
+
+
+def batch_plan(cell: Cell) -> FitPlan:
+    """The default plan for our SVI, on as many products a step as the cell says, kept where it says."""
+    svi = replace(
+        SviPlan(),
+        loss=cell.loss,
+        particles=cell.particles,
+        guide=cell.guide,
+        steps=cell.steps or UNENDING_STEPS,
+        batch_products=cell.batch_products,
+        data_home=cell.data_home,
     )
+    model = ModelPlan(likelihood=cell.likelihood)
+    return FitPlan(model=model, engine="svi", svi=svi, placement=cell.placement)
+
+
+def _by_batch(cell: Cell) -> Record:
+    return _steps(cell, batch_plan(cell), set_up(cell))[1]
 
 
 ENGINES = {"svi": "svi", "svi-lowrank": "svi", "nuts": "nuts"}
@@ -271,6 +300,7 @@ METERS: Mapping[str, Callable[[Cell], Record]] = {
     "svi": _whole_fit,
     "svi-lowrank": _whole_fit,
     "nuts": _whole_fit,
+    **{cell.variant: _by_batch for cell in batch_cells(BATCH_MARKET)},
     **dict.fromkeys(RUNS, measure_live),
 }
 """How each variant is measured."""

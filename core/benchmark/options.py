@@ -12,7 +12,8 @@ CASE_HELP: dict[str, str] = {
     "step": "Cost of one SVI step, the article's layout against the panel; the structured fit in article steps.",
     "live": "The live loop against the same loop without publishing and against NumPyro's own two loops.",
     "posterior": "Time to accuracy: error and coverage against seconds, by engine, beside the article's recipe.",
-    "devices": "The same fit on 1, 2, ... devices of each kind; simulated devices show correctness, not speed.",
+    "devices": "The same fit on 1, 2, ... devices of each kind, simulated ones to show correctness, not speed; "
+    "mini-batches beside all products a step.",
     "scale": "Seconds against rows, from ten thousand up to what memory allows.",
 }
 """What each case measures."""

@@ -123,6 +123,14 @@ def _live_ratio(over: str, under: str, small: bool, whole: bool) -> Callable[[Se
     return ratio
 
 
+def _batch_ratio(variant: str) -> Callable[[Sequence[Record]], float | None]:
+    def ratio(records: Sequence[Record]) -> float | None:
+        one, other = (_find(records, "devices", name) for name in (variant, "all-products"))
+        return None if one is None or other is None else _divided(one.ns_per_obs_step, other.ns_per_obs_step)
+
+    return ratio
+
+
 def _fit_in_steps(variant: str) -> Callable[[Sequence[Record]], float | None]:
     def ratio(records: Sequence[Record]) -> float | None:
         whole = _find(records, "step", variant)
@@ -190,6 +198,13 @@ TARGETS: tuple[Target, ...] = (
         1.05,
         False,
         _live_ratio("live", "fused", False, False),
+    ),
+    Target(
+        "Mini-batches of 3,000 products on the device against all products a step, per row read, times its seconds",
+        "Mini-batch over all",
+        1.3,
+        False,
+        _batch_ratio("minibatch-3000"),
     ),
 )
 """What must hold on two cores at 1.88 million rows."""

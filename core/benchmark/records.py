@@ -51,7 +51,7 @@ class Record:
     """Best run of `steps` steps, compilation apart."""
     step_seconds: StepSeconds | None = None
     ns_per_obs_step: float | None = None
-    """Best step, per observation, in nanoseconds."""
+    """Best step, per observation that it reads, in nanoseconds."""
     steps: int = 0
     accuracy: Mapping[str, float] = field(default_factory=dict)
     """What the timing bought, by name; see `MEASURES`."""
@@ -89,6 +89,7 @@ MEASURES: dict[str, str] = {
     "publications_per_second": "Live updates published per second of running",
     "loss_at_end": "Loss per observation at the last step, in nats",
     "loss_relative_difference": "Largest relative distance of the losses from those on one device",
+    "rows_per_step": "Rows that a step reads, where it does not read all",
     "bytes_per_device": "Most bytes of the panel that one device holds",
     "peak_bytes": "Most host memory the process held, in bytes",
     "bytes_per_row": "Most host memory the process held, less what it held without data, per observation, in bytes",

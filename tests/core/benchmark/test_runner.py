@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.benchmark.cases import CASES, Cell, blank, cells_of, not_run
+from core.benchmark.measure import batch_plan, measure
 from core.benchmark.options import CASE_HELP, BenchmarkOptions
 from core.benchmark.runner import (
     Cancelled,
@@ -167,3 +168,28 @@ def test_a_cell_beyond_its_limit_is_ended_and_says_so(tmp_path):
     record = measure_in_process(cell, _settings(tmp_path), 0.05, Looker())
     assert not record.success
     assert "0.05 s" in record.error
+
+
+@pytest.mark.parametrize(("home", "variant"), [("device", "minibatch-1500"), ("host", "streamed-1500")])
+def test_a_mini_batch_is_timed_per_row_that_its_step_reads(home, variant):
+    cell = Cell(
+        "devices", variant, loss="Trace_ELBO", particles=1, guide="AutoNormal", products=12, periods=6, steps=8,
+        batch_products=4, data_home=home,
+    )  # fmt: skip
+    record = measure(cell)
+    assert record.error == ""
+    assert record.accuracy["rows_per_step"] == pytest.approx(24)
+    assert record.ns_per_obs_step == pytest.approx(record.step_seconds.min / 24 * 1e9)
+
+
+def test_mini_batches_are_timed_beside_all_products_on_one_market():
+    cells = [
+        cell for cell in cells_of(BenchmarkOptions(cases="devices", placements="cpu,cpu:2")) if "-" in cell.variant
+    ]
+    assert {cell.placement for cell in cells} == {"cpu"}
+    assert len({(cell.n_obs, cell.loss, cell.guide) for cell in cells}) == 1
+    sizes = {cell.variant: (cell.batch_products, batch_plan(cell).svi.data_home) for cell in cells}
+    assert sizes == {
+        "all-products": (0, "auto"), "minibatch-3000": (3_000, "device"), "minibatch-1500": (1_500, "device"),
+        "streamed-3000": (3_000, "host"), "streamed-1500": (1_500, "host"),
+    }  # fmt: skip
