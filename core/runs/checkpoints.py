@@ -110,7 +110,7 @@ class Checkpoints:
     def load(self, path: Path) -> Checkpoint:
         """Read one checkpoint. Raises UserError where it is damaged or belongs to another plan or data set."""
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files if name != "manifest"}
                 manifest = Manifest(**json.loads(stored["manifest"].tobytes()))
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as bad:
