@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from core.benchmark.cases import BATCH_MARKET, Cell, batch_cells, blank, not_run
+from core.benchmark.measure_article import measure_article, measure_article_extrapolated, measure_article_fit
 from core.benchmark.measure_live import RUNS, measure_live
-from core.benchmark.memory import forget_peak, peak_bytes
 from core.benchmark.records import Record
+from core.benchmark.setting import Setting, memory_of, set_up, too_large
 from core.benchmark.stopwatch import time_calls, time_fields
-from core.data.markets import panel_of_market
-from core.environment import describe_environment, free_memory_bytes, resident_bytes
+from core.environment import describe_environment
 from core.errors import UserError
 from core.inference.batches import count_batches
 from core.inference.engines import draw, fit
@@ -24,147 +20,24 @@ from core.inference.fit import Chunk, Ending, Fit, Watcher
 from core.inference.placement import bytes_per_device, place, site_of
 from core.inference.plan import ARTICLE_PLAN, ARTICLE_SVI, FitPlan, SviPlan
 from core.model.plan import ModelPlan
-from core.panel import Panel, PanelLabels
+from core.panel import Panel
 from core.posterior import accuracy
 from core.posterior.posterior import posterior_of
-from core.simulation import MarketPlan, simulate
 
-CATEGORIES = 10
-MARKET_SEED = 20_260_101
-SIMULATION_BYTES = 160
-"""Host memory that drawing and encoding a market takes at its peak, per row, in bytes; measured at 10^6 rows."""
 FEWEST_CHUNKS = 3
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a market cell runs on."""
-
-    panel: Panel
-    labels: PanelLabels
-    elasticity: np.ndarray
-    """True product elasticities."""
-    resident: int
-    """Host memory held before the market was made, in bytes."""
 
 
 def measure(cell: Cell) -> Record:
     """Measure a cell in this process. What goes wrong on the way becomes the record's error."""
     try:
         devices = site_of(cell.placement).shards
-        reason = _too_large(cell)
+        reason = too_large(cell)
         record = not_run(cell, reason) if reason else replace(METERS[cell.variant](cell), devices=devices)
     except UserError as refusal:
         record = not_run(cell, "Not run: " + " ".join(problem.what for problem in refusal.problems) + ".")
     except Exception as failure:
         record = not_run(cell, f"{type(failure).__name__}: {failure}".split("\n")[0][:300])
     return replace(record, environment=describe_environment())
-
-
-def _too_large(cell: Cell) -> str:
-    needed, free = cell.n_obs * SIMULATION_BYTES, free_memory_bytes()
-    if needed <= free:
-        return ""
-    return f"Not run: {cell.n_obs:,} rows need about {needed / 2**30:.1f} GB of memory; {free / 2**30:.1f} GB are free."
-
-
-def set_up(cell: Cell) -> Setting:
-    """Draw the cell's market and encode it; from here on the peak of memory is counted anew."""
-    resident = resident_bytes()
-    market = simulate(
-        MarketPlan(
-            products=cell.products,
-            periods=cell.periods,
-            categories=min(CATEGORIES, cell.products),
-            likelihood=cell.likelihood,
-            seed=MARKET_SEED,
-        )
-    )
-    panel, labels = panel_of_market(market)
-    truth = market.truth.elasticity_product
-    del market
-    gc.collect()
-    forget_peak()
-    return Setting(panel, labels, truth, resident)
-
-
-def memory_of(setting: Setting, n_obs: int) -> dict[str, float]:
-    peak = peak_bytes()
-    return {"peak_bytes": float(peak), "bytes_per_row": (peak - setting.resident) / n_obs}
-
-
-# The article's layout
-
-
-def article_call(cell: Cell, setting: Setting) -> tuple[Callable[[int], float], Callable[[], Any]]:
-    """`run(n) -> last loss` that compiles when first called, and `estimates()` of the state reached."""
-    import jax
-
-    from core.benchmark import article
-
-    observations = article.place_by_observation(
-        article.observations_of(setting.panel), list(site_of(cell.placement).devices)
-    )
-    svi = article.article_svi(cell.loss, cell.particles)
-    compile_steps = article.fused if cell.variant == "article-fused" else article.stepwise
-    held: dict[str, Any] = {"state": article.first_state(svi, observations), "advance": None}
-
-    def run(n: int) -> float:
-        if held["advance"] is None:
-            held["advance"] = compile_steps(svi, held["state"], observations)
-        held["state"], loss = held["advance"](held["state"], n)
-        return float(jax.block_until_ready(loss))
-
-    return run, lambda: article.elasticities(svi, held["state"])
-
-
-ARTICLE_STEPS_PER_CALL = 4
-SMALL_OBS = 1_000_000
-"""Below, a call does more steps, so that it outlasts the clock's noise."""
-
-
-def _steps_per_call(n_obs: int) -> int:
-    return ARTICLE_STEPS_PER_CALL * min(max(SMALL_OBS // n_obs, 1), 100)
-
-
-def _article(cell: Cell) -> Record:
-    setting = set_up(cell)
-    run, _ = article_call(cell, setting)
-    losses: list[float] = []
-    steps = cell.steps or _steps_per_call(cell.n_obs)
-    times = time_calls(lambda: losses.append(run(steps)), steps, cell.seconds)
-    measures = {"loss_at_end": losses[-1] / cell.n_obs, **memory_of(setting, cell.n_obs)}
-    return replace(blank(cell), **times.fields(cell.n_obs), accuracy=measures)
-
-
-FIT_PATIENCE = 8
-"""Times `Cell.seconds` that the article's recipe is given to reach what accuracy it can."""
-
-
-def _article_fit(cell: Cell) -> Record:
-    """The article's recipe for a while: what it has reached, and in how many seconds, nothing extrapolated."""
-    setting = set_up(cell)
-    run, estimates = article_call(cell, setting)
-    steps = _steps_per_call(cell.n_obs)
-    times = time_calls(lambda: run(steps), steps, FIT_PATIENCE * cell.seconds)
-    found, best = estimates(), min(times.warm)
-    ran = {"run_seconds": sum(times.warm) + best, "steps": (len(times.warm) + 1) * steps}
-    measures = accuracy.of_normals(found["mean"], found["sd"], setting.elasticity)
-    return replace(blank(cell), **times.fields(cell.n_obs) | ran, accuracy=measures)
-
-
-def _article_extrapolated(cell: Cell) -> Record:
-    """Seconds of the steps that the article asks for, at the rate of those that ran. No accuracy: nobody ran them."""
-    setting = set_up(cell)
-    run, _ = article_call(cell, setting)
-    steps, asked = _steps_per_call(cell.n_obs), ARTICLE_SVI.steps
-    times = time_calls(lambda: run(steps), steps, cell.seconds)
-    million = {"run_seconds": min(times.warm) / steps * asked, "steps": asked}
-    ran = float((len(times.warm) + 1) * steps)
-    return replace(blank(cell), **times.fields(cell.n_obs) | million, accuracy={"extrapolated_from_steps": ran})
-
-
-# Our engines, through the one call that the page uses too
 
 
 @dataclass
@@ -208,8 +81,9 @@ def _steps(cell: Cell, plan: FitPlan, setting: Setting) -> tuple[Fit, Record]:
     warm = clock.per_step[1:] or clock.per_step
     batches = count_batches(setting.panel.n_products, plan.svi.batch_products)
     measures = {"loss_at_end": float(result.losses[-1]) / cell.n_obs, **memory_of(setting, cell.n_obs)}
-    measures |= {"rows_per_step": cell.n_obs / batches} if batches > 1 else {}
-    times = time_fields(warm, result.timing.steps, cell.n_obs // batches)
+    rows = cell.n_obs // batches
+    measures |= {"rows_per_step": rows} if batches > 1 else {}
+    times = time_fields(warm, result.timing.steps, rows)
     return result, replace(blank(cell), **times, compile_seconds=result.timing.compile_seconds, accuracy=measures)
 
 
@@ -291,9 +165,9 @@ def _bytes_per_device(placement: str, panel: Panel) -> dict[str, float]:
 
 
 METERS: Mapping[str, Callable[[Cell], Record]] = {
-    "article": lambda cell: _article_fit(cell) if cell.case == "posterior" else _article(cell),
-    "article-fused": _article,
-    "article-extrapolated": _article_extrapolated,
+    "article": lambda cell: measure_article_fit(cell) if cell.case == "posterior" else measure_article(cell),
+    "article-fused": measure_article,
+    "article-extrapolated": measure_article_extrapolated,
     "panel": _panel,
     "structured": _whole_fit,
     "structured-fixed": _whole_fit,

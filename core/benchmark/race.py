@@ -19,8 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from core.benchmark.cases import Cell
-from core.benchmark.measure import article_call, panel_plan, plan_of, set_up
+from core.benchmark.measure import panel_plan, plan_of
+from core.benchmark.measure_article import article_call
 from core.benchmark.runner import ROOT, environment_of
+from core.benchmark.setting import set_up
 from core.declare import declared, violations
 from core.errors import Problem, UserError
 from core.inference.engines import draw, fit
