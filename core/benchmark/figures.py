@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 from core.benchmark.published import PUBLISHED
 from core.benchmark.ratios import BASELINES, Speedup, speedups
 from core.benchmark.records import Record, Report, best_earlier, compare
+from core.benchmark.wording import accuracy_words, label_of, scaling_words, speedup_words, times_text
 from core.report.chart import Chart, blank
 from core.report.palette import Theme, colour
-from core.report.wording import plural, seconds, share
 
 THINGS: dict[str, str] = {
     "article": "uncertain",
@@ -43,12 +43,6 @@ NUMBER_SHARE = 0.15
 """Part of a chart's width that the number beside a bar takes."""
 
 
-def label_of(record: Record) -> str:
-    """A record in a few words: 'panel · RenyiELBO x 4 · cpu'."""
-    loss = f"{record.loss} x {record.particles}" if record.particles > 1 else record.loss
-    return " · ".join(part for part in (record.variant, loss, record.placement) if part)
-
-
 def speedup_bars(records: Sequence[Record], case: str, theme: Theme = "light") -> Chart:
     """Times faster than the case's baseline on the CPU, on a log scale; the baseline itself is the bar at 1."""
     found = [speedup for speedup in speedups(records) if speedup.record.case == case]
@@ -74,7 +68,7 @@ def speedup_bars(records: Sequence[Record], case: str, theme: Theme = "light") -
         figure.update_xaxes(type="log", dtick=1, range=_roomy(data["times faster"], 1.0))
     figure.update_yaxes(autorange="reversed", automargin=True, showgrid=False)
     figure.update_layout(bargap=0.25)
-    return Chart(figure, _speedup_words(found, baseline), data)
+    return Chart(figure, speedup_words(found, baseline), data)
 
 
 def _roomy(values: pd.Series, base: float) -> list[float]:
@@ -94,22 +88,6 @@ def _speedup_row(speedup: Speedup) -> tuple[object, ...]:
     return (
         label_of(record), record.n_obs, record.variant, speedup.times, speedup.seconds, speedup.what, baseline,
     )  # fmt: skip
-
-
-def _speedup_words(found: Sequence[Speedup], baseline: str) -> str:
-    ours = [speedup for speedup in found if speedup.record.variant != baseline]
-    if not ours:
-        return f"Nothing to compare with {baseline} yet."
-    best = max(ours, key=lambda speedup: speedup.times)
-    return (
-        f"Times faster than {baseline} on the CPU, log scale: the fastest is {label_of(best.record)}, "
-        f"{times_text(best.times)} ({best.what})."
-    )
-
-
-def times_text(times: float) -> str:
-    """'17 x', '1,200 x', '0.8 x'."""
-    return f"{times:,.0f} x" if times >= 10 else f"{times:.2g} x"
 
 
 def accuracy_chart(records: Iterable[Record], theme: Theme = "light") -> Chart:
@@ -145,7 +123,7 @@ def accuracy_chart(records: Iterable[Record], theme: Theme = "light") -> Chart:
         )  # fmt: skip
     figure.update_xaxes(type="log", dtick=1)
     figure.update_yaxes(rangemode="tozero")
-    return Chart(figure, _accuracy_words(data, ends, largest), data)
+    return Chart(figure, accuracy_words(data, ends, largest), data)
 
 
 def _accuracy_row(record: Record) -> tuple[object, ...]:
@@ -153,21 +131,6 @@ def _accuracy_row(record: Record) -> tuple[object, ...]:
         label_of(record), record.variant, record.total_seconds, record.accuracy["rmse_to_truth"],
         record.accuracy.get("coverage90"), record.steps,
     )  # fmt: skip
-
-
-def _accuracy_words(data: pd.DataFrame, ends: Sequence[Record], n_obs: int) -> str:
-    if data.empty:
-        return "No fit has been measured yet."
-    parts = [
-        f"{row['what']} reached {row['error']:.3f} in {seconds(row['seconds'])}, its 90 % intervals hold "
-        f"{share(row['cover 90 %'])}"
-        for row in data.to_dict("records")
-    ]
-    parts += [
-        f"the article's {record.steps:,} steps would take {seconds(record.total_seconds or 0.0)} (extrapolated)"
-        for record in ends
-    ]
-    return f"Error against known elasticities on {plural(n_obs, 'row')}: " + "; ".join(parts) + "."
 
 
 def scaling_lines(records: Iterable[Record], theme: Theme = "light") -> Chart:
@@ -189,7 +152,7 @@ def scaling_lines(records: Iterable[Record], theme: Theme = "light") -> Chart:
         )  # fmt: skip
     figure.update_xaxes(type="log", dtick=1)
     figure.update_yaxes(type="log", dtick=1)
-    return Chart(figure, _scaling_words(data), data)
+    return Chart(figure, scaling_words(data), data)
 
 
 def _work(record: Record) -> str:
@@ -198,16 +161,6 @@ def _work(record: Record) -> str:
 
 def _scale_seconds(record: Record) -> float | None:
     return record.step_seconds.min if record.loss and record.step_seconds else record.total_seconds
-
-
-def _scaling_words(data: pd.DataFrame) -> str:
-    parts = []
-    for what, part in data.groupby("what", sort=False):
-        if len(part) > 1:
-            first, last = part.iloc[0], part.iloc[-1]
-            grown, slower = last["rows"] / first["rows"], last["seconds"] / first["seconds"]
-            parts.append(f"{what}: {grown:,.0f} times the rows took {slower:,.3g} times as long")
-    return "Seconds against rows. " + "; ".join(parts) + "." if parts else "No scaling has been measured yet."
 
 
 def record_table(records: Iterable[Record], earlier: Sequence[Report] = ()) -> pd.DataFrame:
