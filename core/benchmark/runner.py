@@ -70,12 +70,12 @@ def shipped_reports() -> tuple[Report, ...]:
 
 def _reports_in(folder: Path) -> tuple[Report, ...]:
     reports = []
-    for path in sorted(folder.glob("*.json"), reverse=True):
+    for path in sorted(folder.glob("*.json")):
         try:
             reports.append(read_report(path))
         except UserError:
             continue
-    return tuple(reports)
+    return tuple(sorted(reports, key=lambda report: report.started, reverse=True))
 
 
 def run_benchmark(

@@ -7,6 +7,7 @@ import pytest
 from core.benchmark.cases import CASES, Cell, blank, cells_of, not_run
 from core.benchmark.measure import batch_plan, measure
 from core.benchmark.options import CASE_HELP, BenchmarkOptions
+from core.benchmark.records import write_report
 from core.benchmark.runner import (
     Cancelled,
     Looker,
@@ -20,6 +21,7 @@ from core.benchmark.stopwatch import time_fields
 from core.errors import UserError
 from core.runs.locks import device_lock
 from core.settings import Settings
+from tests.core.benchmark.records import report
 
 SMALL = BenchmarkOptions(cases="live", placements="cpu,gpu", rounds=2)
 
@@ -108,6 +110,12 @@ def test_files_that_are_no_reports_are_passed_over(tmp_path):
     run_benchmark(SMALL, _settings(tmp_path), measure_cell=_measured)
     (tmp_path / "benchmarks" / "zzz.json").write_text("{")
     assert len(kept_reports(_settings(tmp_path))) == 1
+
+
+def test_reports_are_newest_first_by_when_they_started_whatever_their_files_are_called(tmp_path):
+    for name, day in (("a", 2), ("b", 3), ("c", 1)):
+        write_report(report(started=f"2026-01-0{day}T00:00:00Z"), tmp_path / "benchmarks" / f"{name}.json")
+    assert [kept.started[9:10] for kept in kept_reports(_settings(tmp_path))] == ["3", "2", "1"]
 
 
 def test_the_command_repeats_the_options():
