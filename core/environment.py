@@ -17,7 +17,8 @@ PACKAGES = ("jax", "jaxlib", "numpyro", "optax", "numpy", "pandas", "arviz", "st
 
 @dataclass(frozen=True)
 class Environment:
-    """Versions and hardware behind a result. `memory_gb` is the host's total; `devices` JAX's names."""
+    """Versions and hardware behind a result. `system` is 'Linux x86_64', no build of a kernel, which tells of a host;
+    `memory_gb` is the host's total; `devices` JAX's names."""
 
     python: str
     packages: dict[str, str]
@@ -41,7 +42,7 @@ def describe_environment(devices: tuple[str, ...] | None = None) -> Environment:
     return Environment(
         python=platform.python_version(),
         packages=package_versions(),
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        system=f"{platform.system()} {platform.machine()}",
         processor=_processor(),
         cores=os.cpu_count() or 1,
         memory_gb=round(psutil.virtual_memory().total / 2**30, 1),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from core.declare import declared, violations
 from core.errors import Problem, UserError
@@ -17,6 +18,9 @@ CASE_HELP: dict[str, str] = {
     "scale": "Seconds against rows, from ten thousand up to what memory allows.",
 }
 """What each case measures."""
+
+PLACES = ("json", "docs")
+"""Options that say where to write, not what to measure: no part of a report, which others read elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,11 @@ class BenchmarkOptions:
             raise UserError(
                 Problem("benchmark", what, "Change it and start again.", where="benchmark") for what in found
             )
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """Every option that says what to measure, by name."""
+        return {name: value for name, value in asdict(self).items() if name not in PLACES}
 
     @property
     def case_names(self) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ def _empty_report(options: BenchmarkOptions, planned: int) -> Report:
     return Report(
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         command=command_of(options),
-        options=asdict(options),
+        options=options.measured,
         records=(),
         planned=planned,
         state="running",
@@ -134,8 +134,7 @@ def _once(cell: Cell, number: int) -> bool:
 def command_of(options: BenchmarkOptions) -> str:
     """The command line that measures the same again."""
     plain = BenchmarkOptions()
-    given = {name: value for name, value in asdict(options).items() if value != getattr(plain, name)}
-    words = [f"--{name} {value}" for name, value in given.items() if name not in ("json", "docs")]
+    words = [f"--{name} {value}" for name, value in options.measured.items() if value != getattr(plain, name)]
     return " ".join(["python -m core benchmark", *words])
 
 

@@ -1,13 +1,15 @@
-"""Memory that has settled is not searched for garbage again, and none of it is lost for good."""
+"""What a number's provenance says of a machine; memory that has settled is not searched for garbage again, and none of
+it is lost for good."""
 
 from __future__ import annotations
 
 import gc
+import platform
 import weakref
 
 import pytest
 
-from core.environment import MANY_OBJECTS, settle_memory
+from core.environment import MANY_OBJECTS, describe_environment, settle_memory
 
 
 class Node:
@@ -60,3 +62,9 @@ def test_few_new_objects_are_not_worth_a_search():
     frozen = gc.get_freeze_count()
     settle_memory()
     assert gc.get_freeze_count() == frozen and kept
+
+
+def test_the_system_is_named_without_the_build_of_its_kernel():
+    system = describe_environment(devices=()).system
+    assert system == f"{platform.system()} {platform.machine()}"
+    assert platform.release() not in system

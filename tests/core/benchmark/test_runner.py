@@ -123,6 +123,14 @@ def test_the_command_repeats_the_options():
     assert command_of(SMALL) == "python -m core benchmark --cases live --placements cpu,gpu --rounds 2"
 
 
+def test_a_report_does_not_say_where_it_was_written(tmp_path):
+    options = replace(SMALL, json=str(tmp_path / "kept.json"), docs=str(tmp_path / "page.md"))
+    report = run_benchmark(options, _settings(tmp_path), measure_cell=_measured)
+    assert report.options == SMALL.measured
+    assert str(tmp_path) not in report.command
+    assert not report.options.keys() & {"json", "docs"}
+
+
 def test_a_cell_sees_its_devices_and_no_cache():
     inherited = {"JAX_COMPILATION_CACHE_DIR": "somewhere", "PATH": "bin"}
     seen = environment_of(Cell("devices", "panel", "cpu:4"), inherited)
