@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from core.benchmark.markdown import as_page, as_table
 from core.benchmark.options import BenchmarkOptions
-from core.benchmark.records import Report, best_earlier, compare, write_report
+from core.benchmark.records import Report, best_earlier, compare, read_report, write_report
 from core.benchmark.runner import Looker, kept_reports, run_benchmark
+from core.errors import Problem, UserError
 from core.settings import Settings, load_settings
 
 __all__ = ["BenchmarkOptions", "main"]
@@ -24,8 +25,11 @@ def main(
     also_stop: Callable[[], bool] = lambda: False,
     out_of_time: Callable[[], str] = lambda: "",
 ) -> int:
-    """Run the benchmark of `options`. Ctrl-C, a termination signal, `also_stop` or a sentence of `out_of_time` ends it
-    and keeps the records."""
+    """Run the benchmark of `options`, or write the page of its saved `reports`. Ctrl-C, a termination signal,
+    `also_stop` or a sentence of `out_of_time` ends a run and keeps the records."""
+    if options.reports:
+        _write_page([read_report(path) for path in _files(options.report_paths)], options.docs)
+        return FINISHED
     settings = settings or load_settings()
     earlier = kept_reports(settings)
     signalled = _on_signals()
@@ -34,13 +38,27 @@ def main(
     if options.json:
         write_report(report, Path(options.json))
     if options.docs:
-        Path(options.docs).write_text(as_page(report), encoding="utf-8")
+        _write_page([report], options.docs)
     say(as_table(report.records))
     for line in _against_earlier(report, earlier):
         say(line)
     if report.remark:
         say(report.remark)
     return FINISHED if report.state == "finished" else CANCELLED
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """The files named, and of each folder its reports. Raises UserError where there are none."""
+    found = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+    if not found:
+        names = ", ".join(f"'{path}'" for path in paths)
+        what, remedy = f"There is no JSON file in {names}", "Name the folder that --json wrote to, or its files."
+        raise UserError(Problem("benchmark-missing", what, remedy, where="--reports"))
+    return found
+
+
+def _write_page(reports: Sequence[Report], path: str) -> None:
+    Path(path).write_text(as_page(reports), encoding="utf-8")
 
 
 def _progress(say: Callable[[str], None]) -> Callable[[Report], None]:

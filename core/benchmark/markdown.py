@@ -1,4 +1,4 @@
-"""Turn a report into Markdown: docs/benchmarks.md, and the table that the command prints."""
+"""Turn reports into Markdown: docs/benchmarks.md, and the table that the command prints."""
 
 from __future__ import annotations
 
@@ -7,27 +7,41 @@ from collections.abc import Iterable, Sequence
 from core.benchmark.cases import VARIANTS
 from core.benchmark.options import CASE_HELP
 from core.benchmark.published import NOTE, PUBLISHED, PUBLISHED_NUTS
-from core.benchmark.ratios import check_targets, speedups
+from core.benchmark.ratios import TARGETS, Finding, check_targets, speedups
 from core.benchmark.records import MEASURES, Record, Report
 
 NOTHING = "-"
 
 
-def as_page(report: Report) -> str:
-    """docs/benchmarks.md: environment, command and date, what must hold, one table a case, the published figures."""
-    parts = [
-        "# Benchmarks",
-        "Written by the command below; do not edit. Every cell ran in a process of its own, one at a time, rounds "
-        "interleaved; run times are the best observation, compilation apart; the range is that of all observations.",
-        _provenance(report),
-        "## What must hold\n\n" + _targets(report.records),
-    ]
-    for case, sentence in CASE_HELP.items():
-        ours = [record for record in report.records if record.case == case]
-        if ours:
-            parts.append(f"## {case}\n\n{sentence}\n\n{as_table(ours)}\n\n{_variants(ours)}")
+INTRODUCTION = (
+    "Written by `python -m core benchmark --reports docs/benchmarks --docs docs/benchmarks.md` from the records in that "
+    "folder; do not edit. Every cell ran in a process of its own, one at a time, rounds interleaved; run times are the "
+    "best observation, compilation apart; the range is that of all observations. Ratios depend on the machine: each "
+    "run's are stated apart."
+)
+
+
+def as_page(reports: Iterable[Report]) -> str:
+    """docs/benchmarks.md: environment, command and date of each run, what must hold, tables by case, published figures.
+
+    Runs are numbered from the newest, whatever the order they are given in.
+    """
+    runs = sorted(reports, key=lambda report: report.started, reverse=True)
+    parts = ["# Benchmarks", INTRODUCTION]
+    parts += [f"## Run {number}\n\n{_provenance(run)}" for number, run in enumerate(runs, 1)]
+    parts.append(f"## What must hold\n\n{_targets(runs)}")
+    parts += [_case(case, sentence, runs) for case, sentence in CASE_HELP.items()]
     parts.append(f"## Published by the article\n\n{NOTE}\n\n{_published()}")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _case(case: str, sentence: str, runs: Sequence[Report]) -> str:
+    """A case's tables, one a run; '' where no run measured it."""
+    found = {f"### Run {n}: {case}": [r for r in run.records if r.case == case] for n, run in enumerate(runs, 1)}
+    tables = [f"{title}\n\n{as_table(records)}" for title, records in found.items() if records]
+    if not tables:
+        return ""
+    return "\n\n".join([f"## {case}", sentence, *tables, _variants([r for ours in found.values() for r in ours])])
 
 
 def _provenance(report: Report) -> str:
@@ -45,18 +59,21 @@ def _provenance(report: Report) -> str:
     return "\n".join(f"- {name}: {value}" for name, value in lines)
 
 
-def _targets(records: Sequence[Record]) -> str:
-    verdict = {True: "yes", False: "**no**", None: "not measured"}
+def _targets(runs: Sequence[Report]) -> str:
+    """Every target a row, every run that measured any of them a column; both sides of a ratio are of one run."""
+    found = {f"Run {number}": check_targets(run.records) for number, run in enumerate(runs, 1)}
+    shown = {name: run for name, run in found.items() if any(finding.value is not None for finding in run)}
     rows = [
-        (
-            finding.target.name,
-            f"{'at least' if finding.target.at_least else 'at most'} {finding.target.bound:g}",
-            NOTHING if finding.value is None else f"{finding.value:.3g}",
-            verdict[finding.holds],
-        )
-        for finding in check_targets(records)
+        (target.name, f"{'at least' if target.at_least else 'at most'} {target.bound:g}", *map(_verdict, findings))
+        for target, *findings in zip(TARGETS, *shown.values(), strict=True)
     ]
-    return table(("Ratio, both sides in this run", "Wanted", "Measured", "Holds"), rows)
+    return table(("Ratio, both sides in one run", "Wanted", *shown), rows)
+
+
+def _verdict(finding: Finding) -> str:
+    if finding.value is None:
+        return "not measured"
+    return f"{finding.value:.3g}" if finding.holds else f"**{finding.value:.3g}, missed**"
 
 
 COLUMNS = (

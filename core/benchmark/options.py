@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from core.declare import declared, violations
@@ -19,8 +20,8 @@ CASE_HELP: dict[str, str] = {
 }
 """What each case measures."""
 
-PLACES = ("json", "docs")
-"""Options that say where to write, not what to measure: no part of a report, which others read elsewhere."""
+PLACES = ("json", "docs", "reports")
+"""Options that say where to write and read, not what to measure: no part of a report, which others read elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class BenchmarkOptions:
     )
     json: str = declared("", "File", "Write the records to this JSON file too")
     docs: str = declared("", "Page", "Write the tables to this Markdown file too, as docs/benchmarks.md is written")
+    reports: str = declared(
+        "", "Reports", "Measure nothing: write the page again from these JSON files, or all in a folder, commas between"
+    )
 
     def __post_init__(self) -> None:
         found = violations(self)
@@ -62,6 +66,8 @@ class BenchmarkOptions:
         ]
         if not self.case_names or not self.placement_names:
             found.append("cases and placements must name at least one each")
+        if self.reports and not (self.docs and self.report_paths):
+            found.append("reports must name saved JSON files or their folder, and docs the page to write from them")
         if found:
             raise UserError(
                 Problem("benchmark", what, "Change it and start again.", where="benchmark") for what in found
@@ -71,6 +77,11 @@ class BenchmarkOptions:
     def measured(self) -> dict[str, Any]:
         """Every option that says what to measure, by name."""
         return {name: value for name, value in asdict(self).items() if name not in PLACES}
+
+    @property
+    def report_paths(self) -> tuple[Path, ...]:
+        """Saved reports, or folders of them, to write the page from, where nothing is to be measured."""
+        return tuple(Path(name) for name in _split(self.reports))
 
     @property
     def case_names(self) -> tuple[str, ...]:

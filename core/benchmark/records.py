@@ -165,7 +165,7 @@ class Report:
     doing: str = ""
     """The cell and round in progress, in words."""
     remark: str = ""
-    """Of a run that was out of time: how much it had, and how to allow more."""
+    """What a reader must know of the run: of one that was out of time, how much it had, and how to allow more."""
 
 
 def record_from_dict(values: Mapping[str, Any]) -> Record:

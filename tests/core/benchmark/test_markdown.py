@@ -4,6 +4,7 @@ from core.benchmark.cases import VARIANTS, cells_of
 from core.benchmark.markdown import COLUMNS, as_page, as_table, table
 from core.benchmark.options import BenchmarkOptions
 from core.benchmark.published import PUBLISHED, PUBLISHED_NUTS
+from core.benchmark.ratios import TARGETS
 from tests.core.benchmark.records import failed, record, report
 
 
@@ -26,14 +27,14 @@ def test_an_extrapolated_time_is_marked():
 
 
 def test_the_page_states_command_date_and_machine():
-    page = as_page(report(record()))
+    page = as_page([report(record())])
     assert "2026-01-01T00:00:00Z" in page
     assert "python -m core benchmark" in page
     assert "a processor, 2 cores, 24 GiB" in page
 
 
 def test_published_figures_are_labelled_as_published():
-    page = as_page(report(record()))
+    page = as_page([report(record())])
     published = page.split("## Published by the article")[1]
     assert "not measured here" in published
     assert len(_rows(published)) == len(PUBLISHED) + 1
@@ -45,6 +46,32 @@ def test_published_speedups_are_the_articles_own():
     for (products, devices), times in stated.items():
         assert abs(hours[products, "CPU"] / hours[products, devices] - times) < 1, (products, devices)
     assert PUBLISHED_NUTS.steps == 3_000
+
+
+def _section(page, title):
+    return page.split(f"\n{title}\n")[1].split("\n## ")[0]
+
+
+def test_a_page_of_several_runs_numbers_them_from_the_newest_and_states_each_ones_ratios():
+    article = record(34.0, variant="article")
+    old = report(article, record(2.0), started="2026-01-01T00:00:00Z")
+    new = report(article, record(3.4), started="2026-01-03T00:00:00Z", remark="Beside other work.")
+    scale = report(record(case="scale"), started="2026-01-02T00:00:00Z")
+    page = as_page([old, scale, new])
+    assert page == as_page([new, old, scale])
+    assert "- Measured: 2026-01-03" in _section(page, "## Run 1")
+    assert "- Remark: Beside other work." in _section(page, "## Run 1")
+    assert "| Wanted | Run 1 | Run 3 |" in _section(page, "## What must hold")
+    assert "| at least 12 | **10, missed** | 17 |" in _section(page, "## What must hold")
+    assert page.count("### Run") == 3
+    assert "### Run 2: scale" in _section(page, "## scale")
+    assert "## devices" not in page
+
+
+def test_every_target_has_its_row_measured_or_not():
+    rows = _rows(_section(as_page([report(record(34.0, variant="article"), record(2.0))]), "## What must hold"))
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [target.name for target in TARGETS]
+    assert any("Mini-batches of 3,000" in row and "not measured" in row for row in rows)
 
 
 def test_every_variant_that_can_run_is_explained():
