@@ -23,8 +23,10 @@ VARIANTS: dict[str, str] = {
     "svi": "Our SVI, default plan, mean-field guide",
     "svi-lowrank": "Our SVI, default plan, low-rank guide",
     "all-products": "Our SVI, default model and mean-field guide, all products in every step",
+    "minibatch-6000": "The same with 6,000 products a step, all data on the device",
     "minibatch-3000": "The same with 3,000 products a step, all data on the device",
     "minibatch-1500": "The same with 1,500 products a step, all data on the device",
+    "streamed-6000": "The same with 6,000 products a step, data in host memory until their step",
     "streamed-3000": "The same with 3,000 products a step, data in host memory until their step",
     "streamed-1500": "The same with 1,500 products a step, data in host memory until their step",
     "nuts": "NUTS, exact up to Monte-Carlo error, on a small market",
@@ -128,7 +130,7 @@ def _svi(base: Cell, steps: int) -> Cell:
 DEVICE_MARKET = Cell("devices", "", products=2_000, periods=104)
 BATCH_MARKET = replace(DEVICE_MARKET, products=12_000, periods=157, loss="Trace_ELBO", particles=1, guide="AutoNormal")
 """A market large enough for mini-batches: a step on 1,500 of its products reads 235,500 rows."""
-BATCH_PRODUCTS = (3_000, 1_500)
+BATCH_PRODUCTS = (6_000, 3_000, 1_500)
 DATA_HOMES = {"minibatch": "device", "streamed": "host"}
 """Where the data of a mini-batch lie until its step, by the beginning of its variant."""
 

@@ -75,7 +75,7 @@ def test_targets_have_names_of_their_own():
 @pytest.mark.parametrize(("ns", "holds"), [(1.2, True), (1.4, False)])
 def test_a_mini_batch_is_judged_by_the_rows_it_reads_not_by_its_step(ns, holds):
     whole = record(4.0, case="devices", variant="all-products", ns_per_obs_step=1.0)
-    batch = record(1.5, case="devices", variant="minibatch-3000", ns_per_obs_step=ns)
+    batch = record(1.5, case="devices", variant="minibatch-6000", ns_per_obs_step=ns)
     finding = _finding([whole, batch], "Mini-batches")
     assert finding.value == pytest.approx(ns)
     assert finding.holds is holds

@@ -206,6 +206,7 @@ def test_mini_batches_are_timed_beside_all_products_on_one_market():
     assert len({(cell.n_obs, cell.loss, cell.guide) for cell in cells}) == 1
     sizes = {cell.variant: (cell.batch_products, batch_plan(cell).svi.data_home) for cell in cells}
     assert sizes == {
-        "all-products": (0, "auto"), "minibatch-3000": (3_000, "device"), "minibatch-1500": (1_500, "device"),
-        "streamed-3000": (3_000, "host"), "streamed-1500": (1_500, "host"),
+        "all-products": (0, "auto"), "minibatch-6000": (6_000, "device"), "minibatch-3000": (3_000, "device"),
+        "minibatch-1500": (1_500, "device"), "streamed-6000": (6_000, "host"), "streamed-3000": (3_000, "host"),
+        "streamed-1500": (1_500, "host"),
     }  # fmt: skip
