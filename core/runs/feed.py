@@ -121,3 +121,14 @@ def _until(history: History, step: int) -> History:
 def monotonic() -> float:
     """Seconds on a clock that nobody sets back."""
     return time.monotonic()
+
+
+def last_loss(losses: np.ndarray, n_obs: int, averaged: int) -> float | None:
+    """Mean of the last `averaged` losses that are numbers, nats per observation; None where there is none."""
+    finite = losses[-2 * averaged :]
+    finite = finite[np.isfinite(finite)][-averaged:]
+    return float(finite.astype(np.float64).mean()) / max(n_obs, 1) if finite.size else None
+
+
+NOISY = {"svi": 100, "nuts": 100}
+"""Steps in the last loss of an engine whose losses are noisy: enough to calm it. Others tell their very last one."""

@@ -18,7 +18,7 @@ from core.posterior.posterior import Posterior, posterior_of
 from core.runs.cadence import Cadence
 from core.runs.checkpoints import Checkpoint, Checkpoints
 from core.runs.desk import Desk, Record
-from core.runs.feed import Feed
+from core.runs.feed import NOISY, Feed, last_loss
 from core.runs.files import write_whole
 from core.runs.log import failures_logged
 from core.runs.prepare import Prepared, pinned_codes, prepare
@@ -236,14 +236,3 @@ def completed(fit: Fit, losses: np.ndarray, begun: Checkpoint | None) -> Fit:
 
 def seconds_before(begun: Checkpoint) -> tuple[float, float]:
     return begun.manifest.compile_seconds, begun.manifest.run_seconds
-
-
-def last_loss(losses: np.ndarray, n_obs: int, averaged: int) -> float | None:
-    """Mean of the last `averaged` losses that are numbers, nats per observation; None where there is none."""
-    finite = losses[-2 * averaged :]
-    finite = finite[np.isfinite(finite)][-averaged:]
-    return float(finite.astype(np.float64).mean()) / max(n_obs, 1) if finite.size else None
-
-
-NOISY = {"svi": 100, "nuts": 100}
-"""Steps in the last loss of an engine whose losses are noisy: enough to calm it. Others tell their very last one."""

@@ -13,10 +13,10 @@ from core.inference.fit import Ending
 from core.inference.plan import plan_with
 from core.runs import manager as manager_module
 from core.runs.checkpoints import Checkpoints
+from core.runs.feed import last_loss
 from core.runs.manager import RunManager, get_manager
 from core.runs.requests import RunRequest
 from core.runs.snapshots import RunSnapshot, RunState
-from core.runs.work import last_loss
 from core.settings import Settings
 from tests.core.runs.conftest import PLAN, finish
 from tests.core.runs.engine import PATIENCE, Gate, Walk, undisturbed
