@@ -14,10 +14,10 @@ NOTHING = "-"
 
 
 INTRODUCTION = (
-    "Written by `python -m core benchmark --reports docs/benchmarks --docs docs/benchmarks.md` from the records in that "
-    "folder; do not edit. Every cell ran in a process of its own, one at a time, rounds interleaved; run times are the "
-    "best observation, compilation apart; the range is that of all observations. Ratios depend on the machine: each "
-    "run's are stated apart."
+    "Written by `python -m core benchmark --reports docs/benchmarks --docs docs/benchmarks.md` from the records in "
+    "that folder; do not edit. Every cell ran in a process of its own, one at a time, rounds interleaved; run times "
+    "are the best observation, compilation apart; the range is that of all observations. Ratios depend on the machine: "
+    "each run's are stated apart."
 )
 
 
