@@ -71,7 +71,7 @@ def test_a_page_of_several_runs_numbers_them_from_the_newest_and_states_each_one
 def test_every_target_has_its_row_measured_or_not():
     rows = _rows(_section(as_page([report(record(34.0, variant="article"), record(2.0))]), "## What must hold"))
     assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [target.name for target in TARGETS]
-    assert any("Mini-batches of 3,000" in row and "not measured" in row for row in rows)
+    assert any("Mini-batches" in row and "not measured" in row for row in rows)
 
 
 def test_every_variant_that_can_run_is_explained():
