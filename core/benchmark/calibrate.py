@@ -1,14 +1,16 @@
 """Do the intervals mean what they say? Simulate markets with known elasticities, fit each, and count how often 90 % and
 50 % intervals hold the truth. A line per market is written as it comes; the report is made from the lines.
 
-`python -m core calibrate --markets 20 --out docs/studies` is the committed study.
+`python -m core calibrate --out docs/studies` is the committed study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from core.data.markets import panel_of_market
 from core.inference.engines import draw, fit
 from core.inference.fit import Draws
 from core.inference.plan import FitPlan
+from core.inference.structured.psis import GOOD
 from core.model.plan import ModelPlan
 from core.posterior.accuracy import share_inside
 from core.simulation import Market, MarketPlan, simulate
@@ -47,8 +50,13 @@ def calibrate_market(plan: MarketPlan, calibration: CalibrationPlan) -> Calibrat
     found = fit(FitPlan(model=model, engine=calibration.engine, seed=plan.seed), panel)
     draws = draw(found, panel, 1_000, plan.seed)
     seconds = perf_counter() - began
-    poor = float(np.mean(np.asarray(found.diagnostics.get("k_hat", np.zeros(1))) > 0.7))
-    return _summary(market, draws, seconds, poor, found.outcome.ending.name.lower())
+    return _summary(market, draws, seconds, share_poor(found.diagnostics), found.outcome.ending.name.lower())
+
+
+def share_poor(diagnostics: Mapping[str, Any]) -> float:
+    """Share of products whose k-hat is not good; NaN where there is none, as after SVI, NUTS or a fit that stopped."""
+    k_hat = diagnostics.get("k_hat")
+    return math.nan if k_hat is None else float(np.mean(~(np.asarray(k_hat) <= GOOD)))
 
 
 def _markets(plan: CalibrationPlan) -> Iterable[MarketPlan]:

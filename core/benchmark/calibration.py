@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.benchmark.options import names_in
 from core.declare import declared, violations
 from core.errors import Problem, UserError
 from core.inference.plan import ENGINES
@@ -38,9 +39,9 @@ class Calibration:
     bias: float
     """Mean of estimate less truth, in elasticity."""
     spread: float
-    """Estimated spread of products around their category; drawn with 0.5."""
+    """Estimated spread of products around their category; drawn with 0.5. NaN where scales were fixed."""
     poor: float
-    """Share of products whose k-hat is above 0.7."""
+    """Share of products whose k-hat is not good; NaN where the engine has none."""
     seconds: float
     outcome: str
     histogram: tuple[int, ...]
@@ -63,6 +64,8 @@ class CalibrationPlan:
         found = violations(self)
         unknown = [name for name in self.likelihood_names if name not in LIKELIHOODS]
         found += [f"likelihood '{name}' is not one of {', '.join(LIKELIHOODS)}" for name in unknown]
+        if not self.likelihood_names:
+            found.append(f"likelihoods='{self.likelihoods}' names none; name at least one of {', '.join(LIKELIHOODS)}")
         if found:
             raise UserError(
                 Problem("calibrate", what, "Change it and start again.", where="calibrate") for what in found
@@ -70,4 +73,4 @@ class CalibrationPlan:
 
     @property
     def likelihood_names(self) -> tuple[str, ...]:
-        return tuple(name.strip() for name in self.likelihoods.split(",") if name.strip())
+        return names_in(self.likelihoods)

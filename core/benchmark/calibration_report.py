@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from core.benchmark.calibration import BINS, MASSES, MEAN_UNITS, Calibration, CalibrationPlan
+from core.benchmark.options import options_typed
+from core.inference.structured.psis import GOOD
 
 GOALS = {
     "product_90": (0.885, 0.915),
@@ -54,7 +57,7 @@ def write_report(out: Path, plan: CalibrationPlan, found: list[Calibration]) -> 
 def _report(plan: CalibrationPlan, found: list[Calibration]) -> Iterable[str]:
     yield "# Do the intervals mean what they say?"
     yield ""
-    yield f"    python -m core calibrate --markets {plan.markets} --out docs/studies"
+    yield f"    {' '.join(filter(None, ('python -m core calibrate', options_typed(plan), '--out docs/studies')))}"
     yield ""
     yield (
         f"{plan.markets} simulated markets of each likelihood, mean units per product and week from {MEAN_UNITS[0]:g} "
@@ -82,19 +85,23 @@ def _report(plan: CalibrationPlan, found: list[Calibration]) -> Iterable[str]:
     yield ""
     yield (
         "| likelihood | seed | mean units | product 90 % | product 50 % | category 90 % | z mean | z sd | bias | "
-        "spread (true 0.5) | k-hat > 0.7 | seconds | outcome |"
+        f"spread (true 0.5) | k-hat > {GOOD:g} | seconds | outcome |"
     )
     yield "|" + "---|" * 13
     for m in found:
         yield (
             f"| {m.likelihood} | {m.seed} | {m.mean_units:g} | {_percent(m.product_90)} | {_percent(m.product_50)} | "
-            f"{_percent(m.category_90)} | {m.z_mean:+.2f} | {m.z_sd:.2f} | {m.bias:+.3f} | {m.spread:.2f} | "
+            f"{_percent(m.category_90)} | {m.z_mean:+.2f} | {m.z_sd:.2f} | {m.bias:+.3f} | {_known(m.spread, '.2f')} | "
             f"{_percent(m.poor)} | {m.seconds:.1f} | {m.outcome} |"
         )
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return "-" if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _known(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else format(value, form)
 
 
 def _goal(name: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from core.declare import declared, violations
+from core.declare import declarations, declared, violations
 from core.errors import Problem, UserError
 from core.inference.plan import PLACEMENT
 
@@ -81,15 +83,15 @@ class BenchmarkOptions:
     @property
     def report_paths(self) -> tuple[Path, ...]:
         """Saved reports, or folders of them, to write the page from, where nothing is to be measured."""
-        return tuple(Path(name) for name in _split(self.reports))
+        return tuple(Path(name) for name in names_in(self.reports))
 
     @property
     def case_names(self) -> tuple[str, ...]:
-        return _split(self.cases)
+        return names_in(self.cases)
 
     @property
     def placement_names(self) -> tuple[str, ...]:
-        return _split(self.placements)
+        return names_in(self.placements)
 
     @property
     def real_placements(self) -> tuple[str, ...]:
@@ -97,5 +99,14 @@ class BenchmarkOptions:
         return tuple(place for place in self.placement_names if not place.startswith("cpu:"))
 
 
-def _split(text: str) -> tuple[str, ...]:
+def names_in(text: str) -> tuple[str, ...]:
+    """Names with commas between, each once."""
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def options_typed(plan: Any, leave_out: Collection[str] = ()) -> str:
+    """What to type for `plan`, a dataclass of declared fields: every option that is not at its default."""
+    given = [(f.name, getattr(plan, f.name)) for f, _ in declarations(plan) if f.name not in leave_out]
+    plain = {f.name: f.default for f, _ in declarations(plan)}
+    words = (f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in given if value != plain[name])
+    return " ".join(words)

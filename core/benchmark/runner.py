@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.benchmark.cases import Cell, cells_of, not_run
-from core.benchmark.options import BenchmarkOptions
+from core.benchmark.options import PLACES, BenchmarkOptions, options_typed
 from core.benchmark.records import Record, Report, merge_rounds, read_report, record_from_dict, write_report
 from core.errors import UserError
 from core.inference.plan import FitPlan
@@ -133,9 +133,7 @@ def _once(cell: Cell, number: int) -> bool:
 
 def command_of(options: BenchmarkOptions) -> str:
     """The command line that measures the same again."""
-    plain = BenchmarkOptions()
-    words = [f"--{name} {value}" for name, value in options.measured.items() if value != getattr(plain, name)]
-    return " ".join(["python -m core benchmark", *words])
+    return f"python -m core benchmark {options_typed(options, PLACES)}".rstrip()
 
 
 def measure_in_process(cell: Cell, settings: Settings, limit: float, looker: Looker) -> Record:

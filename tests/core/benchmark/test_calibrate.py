@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from core.benchmark.calibrate import run_calibration
+from core.benchmark.calibrate import run_calibration, share_poor
 from core.benchmark.calibration import Calibration, CalibrationPlan
-from core.benchmark.calibration_report import histogram_svg, pooled
+from core.benchmark.calibration_report import histogram_svg, pooled, write_report
+from core.benchmark.runner import ROOT
+from core.errors import UserError
+from core.inference.structured.psis import GOOD
 
 TINY = CalibrationPlan(markets=1, products=8, periods=6, categories=2, likelihoods="poisson", scales="fixed")
 EXAMPLE = Calibration(
@@ -35,7 +39,33 @@ def test_study_writes_a_line_per_market_and_a_report(tmp_path: Path):
         (line,) = csv.DictReader(file)
     assert float(line["product_90"]) == pytest.approx(found[0].product_90)
     assert sum(found[0].histogram) == TINY.products
-    assert "python -m core calibrate --markets 1" in (tmp_path / "calibration.md").read_text(encoding="utf-8")
+    text = (tmp_path / "calibration.md").read_text(encoding="utf-8")
+    command = (
+        "--markets 1 --products 8 --periods 6 --categories 2 --likelihoods poisson --scales fixed --out docs/studies"
+    )
+    assert f"    python -m core calibrate {command}\n" in text
+    assert "nan" not in text
+
+
+def test_a_study_of_no_likelihood_is_refused_with_what_would_do():
+    for text in (",", "", " , "):
+        with pytest.raises(UserError, match="names none; name at least one of poisson"):
+            CalibrationPlan(likelihoods=text)
+    assert CalibrationPlan(likelihoods="poisson, poisson").likelihood_names == ("poisson",)
+
+
+def test_products_without_a_k_hat_are_not_called_good(tmp_path: Path):
+    assert math.isnan(share_poor({}))
+    assert share_poor({"k_hat": np.array([0.1, GOOD, GOOD + 0.01, np.nan])}) == 0.5
+    write_report(tmp_path, TINY, [replace(EXAMPLE, poor=math.nan, spread=math.nan)])
+    row = (tmp_path / "calibration.md").read_text(encoding="utf-8").splitlines()[-1]
+    assert row.endswith("| - | - | 1.0 | converged |")
+
+
+def test_the_committed_study_states_the_command_of_its_plan():
+    text = (ROOT / "docs" / "studies" / "calibration.md").read_text(encoding="utf-8")
+    assert text.splitlines()[2] == "    python -m core calibrate --out docs/studies"
+    assert f"{CalibrationPlan().markets} simulated markets of each likelihood" in text
 
 
 def test_histogram_is_a_density_that_holds_every_product():

@@ -121,6 +121,7 @@ def test_reports_are_newest_first_by_when_they_started_whatever_their_files_are_
 def test_the_command_repeats_the_options():
     assert command_of(BenchmarkOptions()) == "python -m core benchmark"
     assert command_of(SMALL) == "python -m core benchmark --cases live --placements cpu,gpu --rounds 2"
+    assert command_of(BenchmarkOptions(cases="step, live")).endswith("--cases 'step, live'")
 
 
 def test_a_report_does_not_say_where_it_was_written(tmp_path):
