@@ -73,7 +73,7 @@ def _shortages(estimate: MemoryEstimate, panel: Panel, free: FreeMemory, share: 
 def _parts(estimate: MemoryEstimate) -> str:
     parts = {
         "data": estimate.data, "parameters": estimate.parameters, "optimiser": estimate.optimiser,
-        "draws": estimate.draws, "mini-batches": estimate.mini_batches,
+        "shared unknowns": estimate.head, "draws": estimate.draws, "mini-batches": estimate.mini_batches,
     }  # fmt: skip
     return ", ".join(f"{name} {gigabytes(count)}" for name, count in parts.items() if count)
 

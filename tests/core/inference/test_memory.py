@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import jax
 import pytest
 
 from core.errors import UserError
+from core.inference import memory
 from core.inference.guides import GUIDES
 from core.inference.memory import (
     FreeMemory,
@@ -21,7 +25,10 @@ from core.inference.plan import FitPlan, NutsPlan, SviPlan, plan_with
 from core.inference.program import build_program
 from core.inference.refusal import refuse_if_too_big
 from core.inference.starts import first_start
+from core.model.plan import ModelPlan
 from tests.core.panels import market_panel
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def plan_with_guide(guide: str) -> FitPlan:
@@ -187,3 +194,57 @@ def test_nobody_is_told_of_mini_batches_that_would_not_fit_either(wide):
 def test_a_gpu_that_is_not_there_is_left_to_the_start_to_refuse():
     if not any(device.platform == "gpu" for device in jax.devices()):
         assert free_memory("gpu").device is None
+
+
+@pytest.mark.parametrize("time_effects, columns, scales, copies", [
+    ("category", 9 + 2, "fixed", 1 + 9), ("category", 9 + 2, "learned", 7 + 9), ("shared", 9 + 2, "learned", 7 + 9),
+    ("none", 2, "fixed", 1 + 9),
+])  # fmt: skip
+def test_what_products_share_is_counted_as_covariances_in_float64_by_point(time_effects, columns, scales, copies):
+    panel = market_panel(products=12, periods=9, categories=3)
+    plan = FitPlan(model=ModelPlan(time_effects=time_effects, scales=scales))
+    estimate, block = estimate_memory(plan, panel), 3 * columns**2 * 8
+    assert estimate.head == copies * block
+    assert estimate.total == estimate.data + estimate.parameters + estimate.head + estimate.draws
+
+
+def test_a_market_too_large_for_points_is_counted_with_one(monkeypatch):
+    panel, plan = market_panel(), FitPlan(model=ModelPlan(scales="learned"))
+    monkeypatch.setattr(memory, "MOST_CELLS", 7 * panel.n_rows * panel.n_slots)
+    many = estimate_memory(plan, panel).head
+    monkeypatch.setattr(memory, "MOST_CELLS", 7 * panel.n_rows * panel.n_slots - 1)
+    assert estimate_memory(plan, panel).head * 16 == many * 10
+
+
+def test_beside_a_gpu_the_host_solves_for_what_products_share():
+    panel, plan = market_panel(), FitPlan(model=ModelPlan(scales="fixed"), placement="gpu")
+    estimate, free = estimate_memory(plan, panel), FreeMemory(GB, device=GB, devices=2)
+    assert estimate.on_host(panel, free).head == estimate.head
+    assert estimate.on_device(free).head * 10 == estimate.head * 3, "whole on each"
+
+
+MEASURED = """
+from core.benchmark.memory import forget_peak, peak_bytes
+from core.environment import resident_bytes
+from core.inference.engines import fit
+from core.inference.memory import estimate_memory
+from core.inference.plan import FitPlan
+from core.model.plan import ModelPlan
+from tests.core.panels import market_panel
+
+plan = FitPlan(model=ModelPlan(likelihood="poisson", scales="fixed"), draws=100)
+fit(plan, market_panel())  # what libraries take once
+panel = market_panel(products=150, periods=400, categories=30, filled=1.0)
+before = resident_bytes()
+assert forget_peak()
+found = fit(plan, panel)
+print(found.outcome.usable, peak_bytes() - before, estimate_memory(plan, panel).total)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are counted anew on Linux alone")
+def test_the_estimate_of_many_categories_and_periods_is_near_the_peak_of_their_fit():
+    ran = subprocess.run([sys.executable, "-c", MEASURED], cwd=ROOT, capture_output=True, text=True, check=True)
+    usable, peak, estimated = ran.stdout.split()[-3:]
+    assert usable == "True"
+    assert 0.5 < int(estimated) / int(peak) < 2, (estimated, peak)
