@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from core.benchmark.cases import VARIANTS
 from core.benchmark.options import CASE_HELP
 from core.benchmark.published import NOTE, PUBLISHED, PUBLISHED_NUTS
+from core.benchmark.quoting import in_short
 from core.benchmark.ratios import TARGETS, Finding, check_targets, speedups
 from core.benchmark.records import MEASURES, Record, Report
 
@@ -28,6 +29,8 @@ def as_page(reports: Iterable[Report]) -> str:
     """
     runs = sorted(reports, key=lambda report: report.started, reverse=True)
     parts = ["# Benchmarks", INTRODUCTION]
+    if quoted := in_short(runs):
+        parts.append("## In short\n\n" + "\n".join(f"- {sentence}" for sentence in quoted))
     parts += [f"## Run {number}\n\n{_provenance(run)}" for number, run in enumerate(runs, 1)]
     parts.append(f"## What must hold\n\n{_targets(runs)}")
     parts += [_case(case, sentence, runs) for case, sentence in CASE_HELP.items()]
