@@ -161,10 +161,10 @@ def _solve(cells: _Cells, start: Float[np.ndarray, "product"]) -> Float[np.ndarr
     beta, low, high = found.copy(), np.full(found.size, -BOUND), np.full(found.size, BOUND)
     for _ in range(ITERATIONS):
         score, information, _ = _score(cells, beta)
-        low, high = np.where(score > 0, beta, low), np.where(score > 0, high, beta)
+        low, high = np.where(score >= 0, beta, low), np.where(score <= 0, beta, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = beta + score / information
-        after = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
+        after = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
         still = np.abs(after - beta) >= TOLERANCE
         found[moving] = beta = after
         if not still.any():
@@ -209,6 +209,6 @@ def _dispersion(cells: _Cells, share: np.ndarray) -> Float[np.ndarray, "product"
 
 def _varies(cells: _Cells) -> np.ndarray:
     """Products whose price changes within at least one series that sold anything."""
-    observed = np.isfinite(cells.offset)
+    observed = np.isfinite(cells.offset) & (cells.total > 0)[cells.series][:, None]
     squares = cells.by_product(cells.by_series(np.sum(observed * cells.x**2, axis=1)))
     return squares > SAME_PRICE_SD**2 * np.maximum(cells.by_product(cells.by_series(observed.sum(axis=1))), 1)

@@ -91,6 +91,19 @@ def test_a_product_that_sold_nothing_has_no_own_estimate():
     assert np.isnan(own.estimate[0])
 
 
+def test_a_price_that_only_changed_where_nothing_was_sold_says_nothing():
+    x = np.array([[1e-8, -1e-8, 1e-8, -1e-8], [-0.3, 0.1, 0.1, 0.1]])
+    own = own_estimates(*_single(x, np.array([[5.0, 4.0, 6.0, 3.0], [0.0, 0.0, 0.0, 0.0]])))
+    assert np.isnan(own.estimate[0])
+
+
+def test_a_search_that_begins_at_the_answer_stays_there(monkeypatch):
+    monkeypatch.setattr("core.posterior.own.ITERATIONS", 1)
+    panel, draws = _single(np.array([[-0.125, 0.125]]), np.array([[5.0, 5.0]]))
+    at_answer = replace(draws, elasticity_product=np.zeros_like(draws.elasticity_product))
+    assert own_estimates(panel, at_answer).estimate[0] == 0.0
+
+
 def test_two_prices_give_the_log_ratio_and_no_standard_error():
     x = np.array([[-0.1, 0.1]])
     own = own_estimates(*_single(x, np.array([[30.0, 10.0]])))
