@@ -8,7 +8,7 @@ where the weights are even.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -72,9 +72,17 @@ def warnings(solver: Solver, mixture: Mixture) -> tuple[str, ...]:
         )
     vague = [name for name, sd in mixture.sd.items() if sd > VAGUE and not (name in mixture.names and n < 5)]
     if vague:
-        names = ", ".join(name.removesuffix("_scale").replace("_", " ") for name in vague)
-        said.append(f"The data hardly tell how far these spread: {names}. Their intervals lean on the prior.")
+        said.append(f"The data hardly tell how far these spread: {_named(vague)}. Their intervals lean on the prior.")
+    if mixture.left_out:
+        said.append(
+            f"The market is too large to integrate over how far these spread: {_named(mixture.left_out)}. They are "
+            "held at their best values, and intervals may be a little narrow."
+        )
     return tuple(said)
+
+
+def _named(scales: Iterable[str]) -> str:
+    return ", ".join(name.removesuffix("_scale").replace("_", " ") for name in scales)
 
 
 def no_check(solver: Solver, mixture: Mixture) -> Mapping[str, Any]:

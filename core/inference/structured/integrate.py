@@ -59,8 +59,9 @@ def _around(solver: Solver, centre: State) -> Mixture | None:
     learned = centre.scales.learned
     sd = dict(zip(learned, np.minimum(centre.information[: len(learned)] ** -0.5, WIDEST), strict=True))
     axes = [name for name in learned if name not in TOP_SCALES and sd[name] > SHARP]
-    if (1 + max(2 * len(axes), len(LINE))) * solver.blocks.x.size > MOST_CELLS:
-        axes = []
+    left_out: tuple[str, ...] = ()
+    if axes and (1 + max(2 * len(axes), len(LINE))) * solver.blocks.x.size > MOST_CELLS:
+        left_out, axes = tuple(axes), []
     names = tuple(name for name in learned if name in TOP_SCALES)
     grid, log_cell = _grid(centre.scales, names, sd)
     points = _points(solver, centre, {axis: sd[axis] for axis in axes}, names, grid)
@@ -76,7 +77,7 @@ def _around(solver: Solver, centre: State) -> Mixture | None:
     rest += range(len(learned), centre.information.size)
     volume += 0.5 * float(np.sum(np.log(2 * np.pi / centre.information[rest])))
     parts = tuple(Component(state, log - total) for state, log in points)
-    return Mixture(parts, names, grid, float(total + volume), sd)
+    return Mixture(parts, names, grid, float(total + volume), sd, left_out)
 
 
 def gaussian_volume(state: State) -> float:

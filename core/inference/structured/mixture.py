@@ -31,6 +31,8 @@ class Mixture:
     """Evidence lower bound with the scales integrated out, in nats."""
     sd: dict[str, float]
     """Posterior sd of each learned log scale."""
+    left_out: tuple[str, ...] = ()
+    """Scales that would have had points, had the market not been too large to hold them."""
 
     def weights(self) -> Float[np.ndarray, "component"]:
         """Weight of each point, its grid summed."""

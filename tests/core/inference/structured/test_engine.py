@@ -149,6 +149,13 @@ def test_few_categories_are_warned_of(market: Panel, learned: Fit):
     assert any("4 categories" in sentence for sentence in learned.diagnostics["warnings"])
 
 
+def test_a_market_too_large_for_its_points_says_so(market: Panel, learned: Fit, monkeypatch):
+    monkeypatch.setattr("core.inference.structured.integrate.MOST_CELLS", 1)
+    held = fitted(LEARNED, market).diagnostics["warnings"]
+    assert any("too large to integrate" in sentence and "product" in sentence for sentence in held)
+    assert not any("too large to integrate" in sentence for sentence in learned.diagnostics["warnings"])
+
+
 @pytest.mark.parametrize("categories, periods", [(1, 8), (12, 5), (3, 1)])
 def test_odd_shapes_converge(categories: int, periods: int):
     panel = market_panel(categories=categories, periods=periods, mean_units=1.0)
