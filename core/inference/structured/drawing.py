@@ -19,6 +19,8 @@ from core.inference.structured.state import State
 from core.inference.structured.upper import Head, Message, inverse_and_log_det, solve, without_time
 from core.model import sites
 
+SHARED, LEAVES, CHECKED, CHECKED_LEAVES = 1, 2, 3, 4
+"""First words of the seeds of random numbers, by what they are for: no two uses share a stream."""
 CHUNKS = (64, 200)
 """Draws that one pass over the panel makes; the larger size for all it fits."""
 
@@ -33,14 +35,14 @@ class SharedDraws(NamedTuple):
 
 def draw_mixture(solver: Solver, mixture: Mixture, n_draws: int, seed: int) -> Draws:
     """Joint draws of everything. Draws of one component are spread at random over the draw axis."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng([SHARED, seed])
     which, value = _choose(random, mixture, n_draws)
     row = random.permutation(n_draws)
     found: dict[str, np.ndarray] = {}
     for number, component in enumerate(mixture.components):
         mine = np.flatnonzero(which == number)
         if mine.size:
-            for at, drawn in _of_component(solver, mixture, component, value[mine], random, [seed, number]):
+            for at, drawn in _of_component(solver, mixture, component, value[mine], random, [LEAVES, seed, number]):
                 for name, values in drawn.items():
                     if name not in found:
                         found[name] = np.empty((n_draws, *values.shape[1:]), np.float32)

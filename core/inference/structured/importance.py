@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from core.inference.structured.drawing import CHUNKS, draw_shared, in_order, leaf_draws
+from core.inference.structured.drawing import CHECKED, CHECKED_LEAVES, CHUNKS, draw_shared, in_order, leaf_draws
 from core.inference.structured.mixture import single
 from core.inference.structured.solver import Solver
 from core.inference.structured.state import State
@@ -19,11 +19,11 @@ def log_ratios(
     solver: Solver, state: State, seed: int
 ) -> tuple[Float[np.ndarray, "product draw"], Float[np.ndarray, "product draw"]]:
     """Log ratio per product and draw, and the drawn elasticity's distance from its mean, at the state's own scales."""
-    random = np.random.default_rng([seed, 1])
+    random = np.random.default_rng([CHECKED, seed])
     mixture = single(state)
     chosen = np.zeros(DRAWS, np.int64)
     change = draw_shared(solver, mixture, mixture.components[0], chosen, random).shared.astype(np.float32)
-    leaves = leaf_draws(solver, state, change, [seed, 1])
+    leaves = leaf_draws(solver, state, change, [CHECKED_LEAVES, seed])
     ratio = solver.kernels.log_ratios(
         solver.precisions(state.scales), state.position, state.means.shared, state.covariance,
         solver.log_phi(state.scales), change, leaves,

@@ -99,7 +99,8 @@ class Kernels:
         if len(self.devices) > 1:
             function = _over_devices(function, out, self.mesh)
         # Random bits that need not be divided over devices compile in a third of the time; blocks are never divided.
-        with jax.threefry_partitionable(False):
+        # Products of matrices at full precision: by default a GPU rounds their float32 factors to 10 bits.
+        with jax.threefry_partitionable(False), jax.default_matmul_precision("highest"):
             return jax.jit(function).lower(self.blocks, whole, divided).compile()
 
 

@@ -24,6 +24,9 @@ from core.inference.structured.eliminate import (
 from core.inference.structured.passes import Position, predictor
 from core.inference.structured.reach import reaches
 
+KEYS = "threefry2x32"
+"""Kind of random keys: draws are the same whatever JAX's default is."""
+
 
 def sample_leaves(
     columns: Columns, blocks: Blocks, prior: Precisions, position: Position,
@@ -35,7 +38,7 @@ def sample_leaves(
     def body(_: None, at: Any) -> tuple[None, Any]:
         block, here, words = at
         leaves = eliminate(columns, block, here.curvature, prior, jnp.float32)
-        return None, _leaf_draws(block, leaves, change[:, block.category], jax.random.wrap_key_data(words))
+        return None, _leaf_draws(block, leaves, change[:, block.category], jax.random.wrap_key_data(words, impl=KEYS))
 
     return jax.lax.scan(body, None, (blocks, position, keys))[1]
 
