@@ -22,11 +22,11 @@ CHUNK_SECONDS = 0.24
 """Time a chunk should take: the page hears of a run four times a second."""
 FIRST_STEPS = 4
 GROWTH = 8
-"""A chunk is at most so many times longer than the one before: one slow chunk must not stall the page."""
+"""A chunk is at most so many times longer than the one before: the first few are too short to be timed well."""
 LIGHT = {"xla_backend_optimization_level": 1}
 LITTLE_BYTES = 64 * 2**10
 """State and data up to which a program on the CPU is compiled lightly: its loops are too short to gain what a third of
-the compilation costs. On much data the same would make steps with several particles half as fast again."""
+the compilation costs. On much data the same would make steps with several particles take half as long again."""
 
 
 @dataclass(frozen=True)

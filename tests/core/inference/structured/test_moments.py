@@ -111,3 +111,13 @@ def test_log_ratio_is_exact_less_quadratic_likelihood(likelihood: str, clip: tup
     exact = log_density(likelihood, after, UNITS) - log_density(likelihood, before, UNITS)
     quadratic = score * change - 0.5 * curvature * change**2
     np.testing.assert_allclose(value, weight * exact - quadratic, rtol=1e-8, atol=1e-10)
+
+
+def test_a_negative_binomial_ratio_in_float32_stays_finite_where_hardly_any_demand_is_left():
+    """There sigmoid x expm1 rounds to -1, whose log1p is -inf."""
+    mean, units, change = (jnp.float32(v) for v in (30.0, 2.0, -25.0))
+    ratio = log_ratio("negbin", None)(mean, units, jnp.float32(1), jnp.float32(0), jnp.float32(0), jnp.float32(1.0))
+    softplus = np.logaddexp(0, [30.0 - 1.0, 30.0 - 25.0 - 1.0])
+    exact = 2.0 * -25.0 - (2.0 + np.e) * (softplus[1] - softplus[0])
+    assert np.isfinite(ratio(change))
+    assert ratio(change) > exact - 50
