@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.errors import Problem, UserError
@@ -14,15 +14,25 @@ from core.runs.store import RunRow, RunStore
 from core.runs.views import snapshot_of
 
 
+@dataclass(frozen=True)
+class LastWords:
+    """How a run ended, for the store to keep, and the run as it is shown until then; None where that is unreadable."""
+
+    state: RunState
+    outcome: str
+    usable: bool
+    shown: RunSnapshot | None
+
+
 class Board:
-    """Snapshots by run: `live` of those at work, `unsaved` of those that ended while the store took no word.
+    """Snapshots by run: `live` of those at work; `unsaved` of those that ended while the store took no word.
 
     `guard` is held while they change and never while the store is asked to write or `spread` wakes who waits.
     """
 
     def __init__(self, store: RunStore, log: EventLog, guard: AbstractContextManager[Any], spread: Callable[[], None]):
         self.live: dict[str, RunSnapshot] = {}
-        self.unsaved: dict[str, RunSnapshot] = {}
+        self.unsaved: dict[str, LastWords] = {}
         self._store = store
         self._log = log
         self._guard = guard
@@ -31,7 +41,8 @@ class Board:
     def shown(self, run_id: str) -> RunSnapshot | None:
         """The run as this process has it in memory; None where the store tells."""
         with self._guard:
-            return self.live.get(run_id) or self.unsaved.get(run_id)
+            held = self.unsaved.get(run_id)
+            return self.live.get(run_id) or (held.shown if held is not None else None)
 
     def publish(self, snapshot: RunSnapshot, kept: bool) -> None:
         """Show a snapshot; `kept` says that the store has it too."""
@@ -58,13 +69,26 @@ class Board:
             self.live.pop(run_id, None)
 
     def hold(self, row: RunRow, bad: UserError) -> None:
-        """The store took no last word: show it from memory and try again later."""
+        """The store took no last word: show it from memory and try again later. Never fails."""
         self._log.write("end-not-kept", row.id, reason=bad.problems[0].code)
+        shown = self._last_shown(row)
+        ended = shown or row
+        state = RunState.FAILED if ended.state.active else ended.state
+        outcome = ended.outcome or " ".join(str(problem) for problem in bad.problems)
+        if shown is not None:
+            shown = replace(shown, state=state, outcome=outcome, phase="", resumable=True)
         with self._guard:
-            live = self.live.get(row.id) or snapshot_of(row, self._store.progress(row.id))
-            state = RunState.FAILED if live.state.active else live.state
-            outcome = live.outcome or " ".join(str(problem) for problem in bad.problems)
-            self.unsaved[row.id] = replace(live, state=state, outcome=outcome, phase="", resumable=True)
+            self.unsaved[row.id] = LastWords(state, outcome, ended.usable, shown)
+
+    def _last_shown(self, row: RunRow) -> RunSnapshot | None:
+        """The run at work as it was shown last, or as the store has it; None where that cannot be read."""
+        with self._guard:
+            live = self.live.get(row.id)
+        try:
+            return live or snapshot_of(row, self._store.progress(row.id))
+        except Exception as bad:
+            self._log.failure(row.id, bad)
+            return None
 
     def settle(self, erase: Callable[[str], None]) -> None:
         """Try again to keep the last words; `erase` removes a run that was discarded meanwhile."""

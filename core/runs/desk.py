@@ -12,7 +12,7 @@ from typing import Any
 from core.errors import UserError
 from core.runs.datasets import DatasetStore
 from core.runs.log import EventLog
-from core.runs.snapshots import Progress, RunSnapshot
+from core.runs.snapshots import Progress, RunSnapshot, RunState
 from core.runs.store import RunRow, RunStore
 from core.runs.views import snapshot_of
 from core.settings import Settings
@@ -85,7 +85,7 @@ class Record:
         self.row = replace(self.row, **values)
         kept = False
         try:
-            self._keep(progress, values)
+            _insist(lambda: self.desk.store.set_progress(self.row.id, progress, **values))
             kept = True
         finally:
             self.desk.publish(snapshot_of(self.row, progress), kept)
@@ -105,6 +105,16 @@ class Record:
         except UserError as bad:
             self.desk.log.write("progress-not-kept", self.row.id, reason=bad.problems[0].code)
 
+    def fail(self, sentence: str) -> None:
+        """End a run that could not begin. Nothing is shown, and what it has shown stays: it may be unreadable.
+
+        Insists while the store is busy; raises UserError when it cannot be kept.
+        """
+        self.desk.log.write(RunState.FAILED, self.row.id, reason="could-not-begin")
+        seconds = self._before + self.desk.clock() - self._started
+        values = {"state": RunState.FAILED, "phase": "", "outcome": sentence, "wish": "", "seconds": seconds}
+        _insist(lambda: self.desk.store.update(self.row.id, **values))
+
     def wish(self) -> str:
         """What the worker has been asked to do; nothing where the store does not answer."""
         try:
@@ -112,11 +122,13 @@ class Record:
         except UserError:
             return ""
 
-    def _keep(self, progress: Progress, values: dict[str, Any]) -> None:
-        for attempt in range(INSISTENCE):
-            try:
-                return self.desk.store.set_progress(self.row.id, progress, **values)
-            except UserError as bad:
-                if bad.problems[0].code != "store-busy" or attempt == INSISTENCE - 1:
-                    raise
-        return None
+
+def _insist(write: Callable[[], None]) -> None:
+    """Write while other processes keep the store busy. Raises UserError where it cannot be written."""
+    for attempt in range(INSISTENCE):
+        try:
+            return write()
+        except UserError as bad:
+            if bad.problems[0].code != "store-busy" or attempt == INSISTENCE - 1:
+                raise
+    return None

@@ -182,9 +182,9 @@ class RunManager(RunControls):
     def _work(self, row: RunRow) -> bool:
         if not self.store.claim(row.id, self._alive.process):
             return False
-        clear_leftovers(run_folder(self.settings, row.id))
         self.log.write("started", row.id)
         try:
+            clear_leftovers(run_folder(self.settings, row.id))
             work(self._desk, self.store.row(row.id))
         except UserError as bad:
             self._board.hold(row, bad)

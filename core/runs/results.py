@@ -7,7 +7,7 @@ from pathlib import Path
 from core.errors import Problem, UserError
 from core.runs.requests import RunResult
 from core.runs.store import RunRow
-from core.runs.values import from_bytes
+from core.runs.values import from_bytes, unreadable
 
 LOST = ("result-missing", "stored-unreadable")
 """Codes of the problems that drawing a run's posterior again mends."""
@@ -22,7 +22,8 @@ def load_result(path: Path) -> RunResult:
             Problem("result-missing", "The kept result of this run is missing", "Draw it again: nothing is lost by it.")
         ) from bad
     result = from_bytes(content)
-    assert isinstance(result, RunResult)
+    if not isinstance(result, RunResult):
+        raise unreadable()
     return result
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from core.errors import Problem, UserError
 from core.runs.database import Database
 from core.runs.snapshots import Progress, RunState
-from core.runs.values import from_bytes, to_bytes
+from core.runs.values import from_bytes, to_bytes, unreadable
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,8 @@ class RunStore(Database):
 def _progress(value: bytes) -> Progress:
     # A page asks several times in a row for what has not changed.
     progress = from_bytes(value)
-    assert isinstance(progress, Progress)
+    if not isinstance(progress, Progress):
+        raise unreadable()
     return progress
 
 

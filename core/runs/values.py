@@ -49,7 +49,7 @@ def from_bytes(content: bytes) -> Any:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             return _value(json.loads(stored[SKELETON].tobytes()), stored)
     except DAMAGED as bad:
-        raise _unreadable() from bad
+        raise unreadable() from bad
 
 
 def to_text(value: Any) -> str:
@@ -66,10 +66,11 @@ def from_text(text: str) -> Any:
     try:
         return _value(json.loads(text), {})
     except DAMAGED as bad:
-        raise _unreadable() from bad
+        raise unreadable() from bad
 
 
-def _unreadable() -> UserError:
+def unreadable() -> UserError:
+    """What to say of kept values that cannot be read, or are not those that were asked for."""
     return UserError(
         Problem(
             "stored-unreadable",

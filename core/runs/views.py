@@ -10,14 +10,15 @@ from core.inference.plan import FitPlan
 from core.runs.requests import RunRequest, RunSummary
 from core.runs.snapshots import PHASES, RESUMABLE, Progress, RunSnapshot, RunState
 from core.runs.store import RunRow
-from core.runs.values import from_text
+from core.runs.values import from_text, unreadable
 
 
 @lru_cache(maxsize=256)
 def request_of(text: str) -> RunRequest:
-    """The request behind a stored run. Raises UserError where another version wrote it."""
+    """The request behind a stored run. Raises UserError where it is damaged or another version wrote it."""
     request = from_text(text)
-    assert isinstance(request, RunRequest)
+    if not isinstance(request, RunRequest):
+        raise unreadable()
     return request
 
 

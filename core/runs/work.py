@@ -35,28 +35,32 @@ class Left(Exception):
 
 def work(desk: Desk, row: RunRow) -> None:
     """Carry a claimed run to its end. Raises UserError only where that end cannot be put on record."""
-    task = Task(desk, row)
+    record = Record(desk, row)
+    fail = record.fail
     try:
         with failures_logged(desk.log, row.id):
+            task = Task(record)
+            fail = task.fail
             task.do()
     except Left as left:
         task.leave(str(left))
     except UserError as bad:
-        task.fail(" ".join(str(problem) for problem in bad.problems))
+        fail(" ".join(str(problem) for problem in bad.problems))
     except MemoryError:
-        task.fail("There was not enough memory: choose a smaller data set, a simpler guide or fewer draws.")
+        fail("There was not enough memory: choose a smaller data set, a simpler guide or fewer draws.")
     except Exception as bad:
         desk.log.failure(row.id, bad)
         reason = f"an error this program does not know, {type(bad).__name__}"
-        task.fail(f"{Ending.FAILED.value.format(reason=reason)}. Please report it with the diagnostics file.")
+        fail(f"{Ending.FAILED.value.format(reason=reason)}. Please report it with the diagnostics file.")
 
 
 class Task:
-    """One stretch of work on one run."""
+    """One stretch of work on one run. Raises UserError where its request, or what it has shown, cannot be read."""
 
-    def __init__(self, desk: Desk, row: RunRow):
+    def __init__(self, record: Record):
+        desk, row = record.desk, record.row
         self.desk = desk
-        self.record = Record(desk, row)
+        self.record = record
         self.request = request_of(row.request)
         self._averaged = NOISY.get(self.request.plan.engine, 1)
         self.checkpoints = Checkpoints(desk.folder(row.id) / "checkpoints", self.request.plan, row.dataset_id)
