@@ -96,15 +96,14 @@ class Board:
             pending = tuple(self.unsaved.items())
         for run_id, held in pending:
             try:
-                self._store.update(
-                    run_id, state=held.state, outcome=held.outcome, phase="", wish="", usable=held.usable
-                )
+                state = RunState.DISCARDED if self._store.wish(run_id) == "discard" else held.state
+                self._store.update(run_id, state=state, outcome=held.outcome, phase="", wish="", usable=held.usable)
             except UserError:
                 continue
             with self._guard:
                 self.unsaved.pop(run_id, None)
             self._spread()
-            if held.state is RunState.DISCARDED:
+            if state is RunState.DISCARDED:
                 erase(run_id)
 
 

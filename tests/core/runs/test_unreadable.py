@@ -1,4 +1,4 @@
-"""A run whose stored request or progress cannot be read ends in a sentence and holds up neither device nor others."""
+"""A run that cannot be read, or whose end cannot be kept yet, holds up neither device nor others nor a discard."""
 
 from __future__ import annotations
 
@@ -64,3 +64,22 @@ def test_the_end_of_a_run_that_cannot_be_read_is_kept_later(
         assert manager._news.wait_for(lambda: run_id not in manager._board.unsaved, PATIENCE)
     row = manager.store.row(run_id)
     assert (row.state, "disk is full" in row.outcome) == (RunState.FAILED, True)
+
+
+def test_a_run_discarded_before_its_end_is_kept_is_erased(
+    manager: RunManager, request_for: RunRequest, monkeypatch: pytest.MonkeyPatch
+):
+    def no_word(*_: object) -> None:
+        raise UserError(Problem("disk-full", "The disk is full", "Free space."))
+
+    monkeypatch.setattr("core.runs.manager.work", no_word)
+    monkeypatch.setattr("core.runs.board.Board.settle", lambda *_: None)
+    run_id = manager.submit(request_for)
+    with manager._news:
+        assert manager._news.wait_for(lambda: run_id in manager._board.unsaved, PATIENCE)
+    manager.discard(run_id)
+    assert manager.store.wish(run_id) == "discard"
+    monkeypatch.undo()
+    with manager._news:
+        assert manager._news.wait_for(lambda: run_id not in manager._board.unsaved, PATIENCE)
+    assert run_id not in {run.run_id for run in manager.runs()}
