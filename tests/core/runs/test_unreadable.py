@@ -1,4 +1,4 @@
-"""A run whose stored request or progress cannot be read ends in a sentence and holds up no other."""
+"""A run that cannot be read, or whose end cannot be kept yet, holds up neither device nor others nor a discard."""
 
 from __future__ import annotations
 
