@@ -139,9 +139,11 @@ def run_job(kind: str, options: Mapping[str, Any]) -> int:
 
         with device_lock(settings.data_dir / "locks", "cpu") as device:
             if not _patiently(device.acquire, until=stop):
-                print("Another fit holds the device.")
+                waited = "Called off while it waited for the device." if asked() else "Another fit holds the device."
+                print(out_of_time() or waited)
                 return 1
             run_race(RaceOptions(**options), race_folder(settings), stop)
+            print(out_of_time())
     return 0
 
 

@@ -143,3 +143,29 @@ def test_the_structured_lane_ends_nearer_the_truth_than_it_began(tmp_path):
     first = next(line.watched_error for line in lines if line.watched_error is not None)
     assert lines[-1].watched_error <= first
     assert lines[-1].done
+
+
+class Taken:
+    """A device that somebody else holds."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def acquire(self):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("asked", "minutes", "words"), [(True, 5, "Called off while it waited"), (False, 0, "ran out of the 0 minutes")]
+)
+def test_a_race_that_never_got_the_device_says_what_ended_its_wait(
+    settings, monkeypatch, capsys, asked, minutes, words
+):
+    monkeypatch.setattr(jobs, "load_settings", lambda: replace(settings, benchmark_minutes=minutes))
+    monkeypatch.setattr(jobs, "called_off", lambda folder: lambda: asked)
+    monkeypatch.setattr(jobs, "device_lock", lambda *_: Taken())
+    assert jobs.run_job("race", {}) == 1
+    assert words in capsys.readouterr().out
