@@ -31,6 +31,7 @@ DATA_HOMES = {
     "device": "All on the device: fastest.",
     "host": "In host memory, streamed to the device a mini-batch ahead: for data larger than the device.",
 }
+FEWEST_DRAWS = 100
 PLACEMENT = re.compile(r"cpu|gpu|all-gpus|cpu:[1-9][0-9]*")
 
 
@@ -141,7 +142,9 @@ class FitPlan:
         "cpu", "Device", "Where it runs: cpu, gpu, all-gpus, or cpu:N for N simulated devices (no speed-up)"
     )
     seed: int = declared(0, "Seed", "Start of the random numbers: same seed, same result", low=0, high=2**31 - 1)
-    draws: int = declared(1_000, "Draws", "Posterior draws behind the tables", low=100, high=4_000, advanced=True)
+    draws: int = declared(
+        1_000, "Draws", "Posterior draws behind the tables", low=FEWEST_DRAWS, high=4_000, advanced=True
+    )
     mass: float = declared(0.9, "Interval", "Posterior probability inside the intervals", low=0.5, high=0.99)
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from core.inference.memory import (
     guide_parameters,
     unknowns_by_site,
 )
-from core.inference.plan import FitPlan, plan_with
+from core.inference.plan import FEWEST_DRAWS, FitPlan, plan_with
 from core.panel import Panel
 
 ROOM = 0.8
@@ -94,8 +94,9 @@ def _way_out(plan: FitPlan, panel: Panel, shortage: Shortage, fits: Callable[[Fi
     if estimate.draws > estimate.total // 2:
         if plan.engine == "nuts":
             return f"Sample fewer chains or draws than {plan.nuts.chains} x {plan.nuts.samples:,}, or fewer products."
-        fewer = max(100, (allowed - (estimate.total - estimate.draws)) // (FLOAT * unknowns))
-        return f"Keep {min(fewer, plan.draws):,} draws instead of {plan.draws:,}."
+        fewer = (allowed - (estimate.total - estimate.draws)) // (FLOAT * unknowns)
+        if fewer >= FEWEST_DRAWS:
+            return f"Keep {fewer:,} draws instead of {plan.draws:,}."
     fewer = panel.n_products * allowed // max(estimate.total, 1)
     advice = next((words for words, other in _streaming(plan, panel) if fits(other)), "")
     less = f"fit fewer products or periods (about {fewer:,} of these products would fit), or use a larger machine."

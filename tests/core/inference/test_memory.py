@@ -21,7 +21,7 @@ from core.inference.memory import (
     unknowns_by_site,
 )
 from core.inference.placement import Site, free_on_devices
-from core.inference.plan import FitPlan, NutsPlan, SviPlan, plan_with
+from core.inference.plan import FEWEST_DRAWS, FitPlan, NutsPlan, SviPlan, plan_with
 from core.inference.program import build_program
 from core.inference.refusal import refuse_if_too_big
 from core.inference.starts import first_start
@@ -112,6 +112,16 @@ def test_a_host_too_small_for_the_draws_refuses_what_the_gpu_could_hold():
     need = estimate_memory(plan, panel)
     with pytest.raises(UserError, match=r"of .* free memory may be used.*Keep .* draws instead of 4,000"):
         refuse_if_too_big(plan, panel, FreeMemory(host=need.draws, device=100 * GB))
+
+
+def test_fewer_draws_are_not_advised_where_a_plan_has_no_fewer():
+    panel = market_panel(products=200, periods=3)
+    plan = replace(plan_with_guide("AutoNormal"), placement="gpu", draws=FEWEST_DRAWS)
+    need = estimate_memory(plan, panel)
+    assert need.draws > need.total // 2
+    with pytest.raises(UserError, match="of these products would fit") as refused:
+        refuse_if_too_big(plan, panel, FreeMemory(host=need.draws // 2, device=100 * GB))
+    assert "draws instead" not in str(refused.value)
 
 
 def test_the_share_decides_how_much_of_the_free_memory_counts():
