@@ -54,6 +54,9 @@ class Database:
             finally:
                 if sound and len(self._idle) < self._most_idle:
                     self._idle.append((db, opened))
+                    if not self._most_idle:
+                        # Closed meanwhile: nobody else would let go of this one.
+                        _close_all(self._idle)
                 else:
                     db.close()
         except sqlite3.DatabaseError as bad:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from core.runs.datasets import DatasetStore
@@ -37,7 +38,7 @@ class Shelf:
             raise no_result(row)
         path = result_path(self._settings, row.id)
         # A run that went on has another file: the time of writing tells them apart, whichever process wrote it.
-        key = f"{row.id} {path.stat().st_mtime_ns if path.exists() else 0}"
+        key = f"{row.id} {_written(path)}"
         with self._guard:
             known = self.results.get(key)
         loaded = known or load_result(path)
@@ -68,3 +69,11 @@ class Shelf:
             shelf.move_to_end(key)
             while len(shelf) > most:
                 shelf.popitem(last=False)
+
+
+def _written(path: Path) -> int:
+    """When a file was written, in ns; 0 where there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
