@@ -12,7 +12,7 @@ from core.errors import UserError
 from core.inference.fit import Ending, Outcome
 from core.inference.plan import FitPlan, plan_with
 from core.runs.requests import RunRequest
-from core.runs.snapshots import History, Progress, RunState
+from core.runs.snapshots import RunState
 from core.runs.values import from_bytes, from_text, to_bytes, to_text
 
 
@@ -46,10 +46,16 @@ def test_object_arrays_and_tables_come_back():
 
 
 def test_a_field_added_later_takes_its_default():
+    outline = json.loads(to_text(plan_with(FitPlan(), draws=123)))
+    del outline["fields"]["draws"]
+    assert from_text(json.dumps(outline)) == FitPlan()
+
+
+def test_a_value_that_lacks_what_has_no_default_is_unreadable():
     outline = json.loads(to_text(Outcome(Ending.FAILED, "x", usable=False)))
-    assert from_text(json.dumps(outline)).sentence == "x"
-    progress = to_bytes(Progress(global_history=History(np.arange(2), np.ones(2), np.ones(2))))
-    assert from_bytes(progress).remarks == ()
+    del outline["fields"]["sentence"]
+    with pytest.raises(UserError):
+        from_text(json.dumps(outline))
 
 
 def with_field(value: object, owner: str, name: str) -> str:
