@@ -90,21 +90,20 @@ class Board:
             self._log.failure(row.id, bad)
             return None
 
-    def settle(self, erase: Callable[[str], None]) -> None:
-        """Try again to keep the last words; `erase` removes a run that was discarded meanwhile."""
+    def settle(self) -> None:
+        """Try again to keep the last words."""
         with self._guard:
             pending = tuple(self.unsaved.items())
         for run_id, held in pending:
             try:
-                state = RunState.DISCARDED if self._store.wish(run_id) == "discard" else held.state
-                self._store.update(run_id, state=state, outcome=held.outcome, phase="", wish="", usable=held.usable)
+                self._store.update(
+                    run_id, state=held.state, outcome=held.outcome, phase="", wish="", usable=held.usable
+                )
             except UserError:
                 continue
             with self._guard:
                 self.unsaved.pop(run_id, None)
             self._spread()
-            if state is RunState.DISCARDED:
-                erase(run_id)
 
 
 def unforeseen(bad: Exception) -> UserError:

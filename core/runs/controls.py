@@ -65,9 +65,10 @@ class RunControls(ABC):
         row = self._register.changeable(run_id, viewer)
         idle = frozenset(RunState) - WORKING
         if self.store.change_state(run_id, idle, state=RunState.DISCARDED, outcome="Discarded.", usable=False):
-            self._erase(run_id)
-            return None
-        return self._wish(row.id, "discard")
+            return self._erase(run_id)
+        # Whatever it has come to meanwhile: one that has ended since is swept away.
+        self.store.update(row.id, wish="discard")
+        return self._tell("asked-to-discard", row.id)
 
     def rename(self, run_id: str, name: str, viewer: str | None = None) -> None:
         """Give a run another name."""

@@ -162,7 +162,7 @@ class RunManager(RunControls):
                     with lock:
                         row = self._next(lane)
                         done = row is not None and self._work(row)
-                self._board.settle(self._erase)
+                self._board.settle()
             except Exception as bad:
                 self.log.failure("-", bad)
             if not done:

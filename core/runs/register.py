@@ -61,7 +61,7 @@ class Register:
     def seen(self, run_id: str, viewer: str | None) -> RunRow:
         """The run, where `viewer` may see it."""
         row = access.require_seen(self._store.row(run_id), viewer)
-        if row.state is RunState.DISCARDED:
+        if row.gone:
             raise unknown_run(run_id)
         return row
 
@@ -73,7 +73,7 @@ class Register:
         """Every run that `viewer` may see, newest first."""
         rows = self._store.rows()
         positions = self._positions(rows)
-        seen = (row for row in rows if row.state is not RunState.DISCARDED and access.sees(row, viewer))
+        seen = (row for row in rows if not row.gone and access.sees(row, viewer))
         return tuple(summary_of(row, positions.get(row.id, 0)) for row in seen)
 
     def position(self, row: RunRow) -> int:
@@ -128,18 +128,15 @@ class Register:
         """Mark as interrupted what a dead process had in hand; the runs of which something is left to erase."""
         discarded = []
         for row in self._store.rows():
-            if row.state is RunState.DISCARDED:
+            if row.gone:
                 discarded.append(row.id)
             elif row.state.at_work and not self._alive.is_alive(row.process):
-                if row.wish == "discard":
-                    self._store.change_state(row.id, WORKING, row.process, state=RunState.DISCARDED, usable=False)
-                    discarded.append(row.id)
-                    continue
                 sentence = f"Interrupted after {row.steps_done:,} steps because the program ended; resume to go on."
                 if self._store.change_state(
                     row.id, WORKING, row.process, state=RunState.INTERRUPTED, phase="", wish="", outcome=sentence
                 ):
                     self._log.write("interrupted", row.id, steps=row.steps_done)
+                    discarded += [row.id] if row.wish == "discard" else []
         return tuple(discarded)
 
     def _positions(self, rows: tuple[RunRow, ...]) -> dict[str, int]:

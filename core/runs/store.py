@@ -29,7 +29,7 @@ class RunRow:
     state: RunState
     phase: str
     wish: str
-    """What its worker has been asked to do: '', 'stop', 'pause' or 'discard'."""
+    """What its worker has been asked to do: '', 'stop', 'pause' or 'discard', which nothing takes back."""
     process: str
     """Who has it in hand, or had."""
     lane: str
@@ -52,6 +52,11 @@ class RunRow:
     note: str
     dataset_name: str
     """Looked up among the data sets; empty where that one is gone."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether nobody is to see it any more: it only waits to be erased."""
+        return self.state is RunState.DISCARDED or (self.wish == "discard" and not self.state.active)
 
 
 COLUMNS = tuple(f.name for f in fields(RunRow))
@@ -180,7 +185,9 @@ NEXT_PLACE = "(SELECT COALESCE(MAX(place), 0) + 1 FROM runs)"
 
 
 def _assigned(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = :{name}" for name in values)
+    # A run whose discard was asked for stays so, whatever its worker has to say after.
+    kept = "CASE wish WHEN 'discard' THEN wish ELSE :wish END"
+    return ", ".join(f"{name} = {kept if name == 'wish' else f':{name}'}" for name in values)
 
 
 UNKNOWN = "run-unknown"
