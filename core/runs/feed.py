@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -116,11 +115,6 @@ class Feed:
 def _until(history: History, step: int) -> History:
     keep = history.step <= step
     return History(history.step[keep], history.mean[keep], history.sd[keep])
-
-
-def monotonic() -> float:
-    """Seconds on a clock that nobody sets back."""
-    return time.monotonic()
 
 
 def last_loss(losses: np.ndarray, n_obs: int, averaged: int) -> float | None:
