@@ -32,6 +32,7 @@ DATA_HOMES = {
     "host": "In host memory, streamed to the device a mini-batch ahead: for data larger than the device.",
 }
 FEWEST_DRAWS = 100
+"""Least number of posterior draws a plan may ask for; with fewer the ends of an interval are noise."""
 PLACEMENT = re.compile(r"cpu|gpu|all-gpus|cpu:[1-9][0-9]*")
 
 
