@@ -143,7 +143,8 @@ def run_job(kind: str, options: Mapping[str, Any]) -> int:
                 print(out_of_time() or waited)
                 return 1
             run_race(RaceOptions(**options), race_folder(settings), stop)
-            print(out_of_time())
+            if told := out_of_time():
+                print(told)
     return 0
 
 
