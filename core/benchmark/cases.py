@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from core.benchmark.options import BenchmarkOptions
 from core.benchmark.records import Record
@@ -12,6 +13,28 @@ from core.inference.plan import ARTICLE_SVI
 
 LOSSES = (("Trace_ELBO", 1), (ARTICLE_SVI.loss, ARTICLE_SVI.particles))
 """Loss and particles of the step case: the plain bound, and the article's."""
+
+BATCH_PRODUCTS = (6_000, 3_000, 1_500)
+
+
+class BatchKind(NamedTuple):
+    """Where the data of a mini-batch lie until its step."""
+
+    data_home: str
+    told: str
+
+
+BATCH_KINDS = {
+    "minibatch": BatchKind("device", "all data on the device"),
+    "streamed": BatchKind("host", "data in host memory until their step"),
+}
+"""The kinds of mini-batches, by the beginning of their variants."""
+
+
+def batch_variant(kind: str, size: int) -> str:
+    """Name of the variant that takes `size` products a step."""
+    return f"{kind}-{size}"
+
 
 VARIANTS: dict[str, str] = {
     "article": "The article's recipe: one row an observation, one call of a compiled step each, as SVI.run does",
@@ -23,12 +46,11 @@ VARIANTS: dict[str, str] = {
     "svi": "Our SVI, default plan, mean-field guide",
     "svi-lowrank": "Our SVI, default plan, low-rank guide",
     "all-products": "Our SVI, default model and mean-field guide, all products in every step",
-    "minibatch-6000": "The same with 6,000 products a step, all data on the device",
-    "minibatch-3000": "The same with 3,000 products a step, all data on the device",
-    "minibatch-1500": "The same with 1,500 products a step, all data on the device",
-    "streamed-6000": "The same with 6,000 products a step, data in host memory until their step",
-    "streamed-3000": "The same with 3,000 products a step, data in host memory until their step",
-    "streamed-1500": "The same with 1,500 products a step, data in host memory until their step",
+    **{
+        batch_variant(kind, size): f"The same with {size:,} products a step, {home.told}"
+        for kind, home in BATCH_KINDS.items()
+        for size in BATCH_PRODUCTS
+    },
     "nuts": "NUTS, exact up to Monte-Carlo error, on a small market",
     "live": "Our live loop, publishing losses at least four times a second",
     "fused": "Our loop in one piece, nothing published",
@@ -130,9 +152,6 @@ def _svi(base: Cell, steps: int) -> Cell:
 DEVICE_MARKET = Cell("devices", "", products=2_000, periods=104)
 BATCH_MARKET = replace(DEVICE_MARKET, products=12_000, periods=157, loss="Trace_ELBO", particles=1, guide="AutoNormal")
 """A market large enough for mini-batches: a step on 1,500 of its products reads 235,500 rows."""
-BATCH_PRODUCTS = (6_000, 3_000, 1_500)
-DATA_HOMES = {"minibatch": "device", "streamed": "host"}
-"""Where the data of a mini-batch lie until its step, by the beginning of its variant."""
 
 
 def _devices(options: BenchmarkOptions) -> Iterator[Cell]:
@@ -150,9 +169,9 @@ def _devices(options: BenchmarkOptions) -> Iterator[Cell]:
 def batch_cells(market: Cell) -> Iterator[Cell]:
     """All products in every step, and mini-batches of each size with their data in either place."""
     yield replace(market, variant="all-products")
-    for kind, home in DATA_HOMES.items():
+    for kind, (home, _) in BATCH_KINDS.items():
         for size in BATCH_PRODUCTS:
-            yield replace(market, variant=f"{kind}-{size}", batch_products=size, data_home=home)
+            yield replace(market, variant=batch_variant(kind, size), batch_products=size, data_home=home)
 
 
 SCALE_PERIODS = 156

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.benchmark.cases import BATCH_PRODUCTS, batch_variant
 from core.benchmark.published import PUBLISHED
 from core.benchmark.ratios import BASELINES, Speedup, speedups
 from core.benchmark.records import Record, Report, best_earlier, compare
@@ -28,12 +29,8 @@ THINGS: dict[str, str] = {
     "structured": "category",
     "structured-fixed": "no variation",
     "all-products": "elastic",
-    "minibatch-6000": "category",
-    "minibatch-3000": "category",
-    "minibatch-1500": "category",
-    "streamed-6000": "product",
-    "streamed-3000": "product",
-    "streamed-1500": "product",
+    **{batch_variant("minibatch", size): "category" for size in BATCH_PRODUCTS},
+    **{batch_variant("streamed", size): "product" for size in BATCH_PRODUCTS},
     "nuts": "truth",
     "numpyro-progress-bar": "uncertain",
     "numpyro-scan": "inelastic",
