@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from core.cli.problems import say_problems
-from core.errors import Problem, UserError
+from core.cli.status import status_of
 
 COMMANDS = {
     "simulate": "Write a simulated market with known elasticities to a file.",
@@ -21,29 +20,12 @@ COMMANDS = {
 }
 """Each is a module of this package with `add_options(parser)` and `run(arguments) -> exit status`."""
 
-BAD_INPUT = 2
-INTERRUPTED = 130
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Exit status 0 when done, 2 with every problem on stderr when the input is at fault."""
     typed = list(sys.argv[1:] if argv is None else argv)
     arguments = build_parser(typed[0] if typed else "").parse_args(typed)
-    try:
-        status: int = import_module(f"core.cli.{arguments.command}").run(arguments)
-        return status
-    except UserError as error:
-        say_problems(error.problems)
-        return BAD_INPUT
-    except OSError as error:
-        say_problems([_file_problem(error)])
-        return BAD_INPUT
-    except MemoryError:
-        say_problems([Problem("memory", "The memory does not suffice", "Close other programs, or ask for less.")])
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("Interrupted: nothing was written.", file=sys.stderr)
-        return INTERRUPTED
+    return status_of(lambda: import_module(f"core.cli.{arguments.command}").run(arguments))
 
 
 def build_parser(wanted: str) -> argparse.ArgumentParser:
@@ -57,8 +39,3 @@ def build_parser(wanted: str) -> argparse.ArgumentParser:
         if name == wanted:
             import_module(f"core.cli.{name}").add_options(command)
     return parser
-
-
-def _file_problem(error: OSError) -> Problem:
-    remedy = "Check the path, its permissions and the free space, then run the command again."
-    return Problem("file", error.strerror or str(error), remedy, where=str(error.filename or ""))

@@ -11,12 +11,11 @@ import pandas as pd
 from core.cli import sales
 from core.cli.options import place
 from core.cli.problems import plain, say_problems
+from core.cli.status import BAD_INPUT, DONE
 from core.data.overview import Overview, overview
 from core.data.roles import Roles
 from core.data.validation import Checked
 from core.report.results import write_json
-
-CLEAN, BAD_INPUT = 0, 2
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_json(arguments.json, _report(roles, found, seen))
     print(_words(roles, found, seen))
     say_problems(found.problems)
-    return CLEAN if found.sales else BAD_INPUT
+    return DONE if found.sales else BAD_INPUT
 
 
 def _report(roles: Roles, found: Checked, seen: Overview | None) -> dict[str, Any]:

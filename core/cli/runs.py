@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from core.cli import stored
 from core.cli.options import place
+from core.cli.status import DONE
 from core.report import wording
 from core.report.results import write_json
 from core.runs.compare import compare_runs
@@ -50,7 +51,7 @@ def _list(runs: RunManager, arguments: argparse.Namespace) -> int:
         write_json(arguments.json, {"runs": [asdict(summary) for summary in found]})
     for summary in found:
         print(_line(summary))
-    return stored.USABLE
+    return DONE
 
 
 def _line(summary: RunSummary) -> str:
@@ -80,7 +81,7 @@ def _redraw(runs: RunManager, arguments: argparse.Namespace) -> int:
 
 def _export(runs: RunManager, arguments: argparse.Namespace) -> int:
     stored.export(runs, arguments.run, arguments.out)
-    return stored.USABLE
+    return DONE
 
 
 def _compare(runs: RunManager, arguments: argparse.Namespace) -> int:
@@ -90,15 +91,15 @@ def _compare(runs: RunManager, arguments: argparse.Namespace) -> int:
         print(found.elasticities.head(LARGEST_DIFFERENCES).to_string(index=False, float_format="{:.3f}".format))
     for name in found.without_result:
         print(f"{name} has no result.")
-    return stored.USABLE
+    return DONE
 
 
 def _delete(runs: RunManager, arguments: argparse.Namespace) -> int:
     if sys.stdin.isatty() and not _sure(runs.store.row(arguments.run).name):
         print("kept", file=sys.stderr)
-        return stored.USABLE
+        return DONE
     runs.discard(arguments.run)
-    return stored.USABLE
+    return DONE
 
 
 def _sure(name: str) -> bool:

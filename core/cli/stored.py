@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from core.cli.progress import interrupts, say_outcome
+from core.cli.status import DONE, INTERRUPTED, UNUSABLE
 from core.report import wording
 from core.report.results import write_result
 from core.runs.compiled import keep_compiled
@@ -15,7 +16,6 @@ from core.runs.manager import RunManager
 from core.runs.snapshots import RunSnapshot, RunState
 from core.settings import load_settings
 
-USABLE, UNUSABLE, INTERRUPTED = 0, 1, 130
 LOOK_SECONDS = 0.5
 
 
@@ -40,7 +40,7 @@ def follow(runs: RunManager, run_id: str) -> int:
     say_outcome(ended.outcome)
     if not ended.usable:
         return UNUSABLE
-    return INTERRUPTED if ended.state is RunState.STOPPED else USABLE
+    return INTERRUPTED if ended.state is RunState.STOPPED else DONE
 
 
 def export(runs: RunManager, run_id: str, folder: Path) -> None:
