@@ -17,15 +17,16 @@ from core.cli import sales, stored
 from core.cli.options import add_declared, gathered, place, settled
 from core.cli.problems import say_problems
 from core.cli.progress import Narrator, interrupts, say_outcome
+from core.cli.status import DONE, INTERRUPTED, UNUSABLE, status_of
 from core.data.choices import Choices
 from core.data.encoding import encode
 from core.data.roles import Roles
 from core.data.sales import SalesTable
 from core.data.source import Source
 from core.errors import Problem, UserError
-from core.inference.engines import fit
+from core.inference.engines import ENGINES, fit
 from core.inference.fit import Ending, Fit, Watcher
-from core.inference.hosts import Team, first, joined, refuse_different
+from core.inference.hosts import Team, first, join, leave, part, refuse_different
 from core.inference.memory import free_memory
 from core.inference.plan import FitPlan, plan_to_dict, plan_with
 from core.inference.refusal import refuse_if_too_big
@@ -35,8 +36,6 @@ from core.report import wording
 from core.report.results import write_result
 from core.runs.requests import RunRequest
 from core.settings import load_settings
-
-USABLE, UNUSABLE, INTERRUPTED = 0, 1, 130
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint-seconds", type=float, metavar="S", help="Time between two checkpoints, stored.")
     add_declared(parser.add_argument_group("what is fitted, and how"), FitPlan)
     team = parser.add_argument_group("several processes, on one host or many, each started with this same command")
-    team.add_argument("--coordinator", metavar="HOST:PORT", help="Where process 0 listens. For the engine svi.")
+    team.add_argument("--coordinator", metavar="HOST:PORT", help="Where process 0 listens. Not for NUTS.")
     team.add_argument("--processes", type=int, default=1, metavar="N", help="How many there are. Default 1.")
     team.add_argument("--process-id", type=int, default=0, metavar="I", help="Which this is, from 0. 0 writes.")
 
@@ -58,9 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
     order = _read(arguments)
     if arguments.store:
         return _run_stored(arguments, order)
-    with joined(order.team):
-        refuse_different("file, columns, choices and plan", order.fingerprint)
+    if order.team is None:
         return _run_here(arguments, order)
+    join(order.team)
+    return leave(status_of(lambda: _run_together(arguments, order)))
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,14 @@ class Order:
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
+def _run_together(arguments: argparse.Namespace, order: Order) -> int:
+    refuse_different("file, columns, choices and plan", order.fingerprint)
+    status = _run_here(arguments, order)
+    if status != UNUSABLE:
+        part()
+    return status
+
+
 def _run_here(arguments: argparse.Namespace, order: Order) -> int:
     plan, table = order.plan, order.sales
     panel, labels = encode(table)
@@ -89,15 +97,15 @@ def _run_here(arguments: argparse.Namespace, order: Order) -> int:
         print(estimate.remark, file=sys.stderr)
     result = _fitted(plan, panel)
     stopped = result.outcome.ending is Ending.STOPPED
-    if not first():
-        return UNUSABLE if not result.outcome.usable else INTERRUPTED if stopped else USABLE
-    say_outcome(result.outcome.sentence)
+    if first():
+        say_outcome(result.outcome.sentence)
     if not result.outcome.usable:
         return UNUSABLE
     posterior = posterior_of(result, panel, labels, plan.seed)
-    write_result(arguments.out, posterior, result, table.account, table.name, table.sha256)
-    print(_summary(posterior, result, arguments.out), file=sys.stderr)
-    return INTERRUPTED if stopped else USABLE
+    if first():
+        write_result(arguments.out, posterior, result, table.account, table.name, table.sha256)
+        print(_summary(posterior, result, arguments.out), file=sys.stderr)
+    return INTERRUPTED if stopped else DONE
 
 
 def _run_stored(arguments: argparse.Namespace, order: Order) -> int:
@@ -206,9 +214,9 @@ def _check_team(arguments: argparse.Namespace, plan: FitPlan) -> None:
     if arguments.coordinator is None:
         return
     problems = []
-    if plan.engine != "svi":
-        what = f"The engine {plan.engine} runs in one process: it goes back and forth between its device and the host"
-        problems.append(Problem("team-engine", what, "Fit with --engine svi, or leave --coordinator out.", "--engine"))
+    if not ENGINES[plan.engine].in_team:
+        remedy = "Choose another engine, or leave --coordinator out."
+        problems.append(Problem("team-engine", f"The engine {plan.engine} runs in one process", remedy, "--engine"))
     if arguments.store:
         what = "A run in the store belongs to one process"
         problems.append(Problem("team-store", what, "Give --out DIR instead of --store.", where="--store"))

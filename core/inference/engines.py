@@ -30,6 +30,8 @@ class Engine:
 
     fit: Callable[[FitPlan, Panel, Watcher, Mapping[str, np.ndarray] | None], Fit]
     draw: Callable[[Fit, Panel, int, int], Draws]
+    in_team: bool = True
+    """Whether several processes may run it together; then all of them fit and all of them draw."""
 
 
 class Engines(dict[str, Engine]):

@@ -6,8 +6,9 @@ depends on a clock or a person, the length of a chunk and a wish to stop, is dec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,8 @@ from core.errors import Problem, UserError
 
 WAIT_SECONDS = 120
 """How long a process waits for the others to start."""
+LEAVING_SECONDS = 2
+"""How long the first process lets the others say what they have to say, where a team breaks up."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,11 @@ class Team:
             raise UserError(Problem("team", what, remedy, where=where) for where, what, remedy in found)
 
 
-@contextmanager
-def joined(team: Team | None) -> Iterator[None]:
-    """Work with the others inside. Call it before anything asks JAX for devices; without a team it does nothing.
+def join(team: Team) -> None:
+    """Work with the others from here on. Call it before anything asks JAX for devices.
 
     Raises UserError when the others are not to be found.
     """
-    if team is None:
-        yield
-        return
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     try:
         jax.distributed.initialize(
@@ -71,10 +70,33 @@ def joined(team: Team | None) -> Iterator[None]:
                 where="--coordinator",
             )
         ) from None
-    try:
-        yield
-    finally:
-        jax.distributed.shutdown()
+
+
+def part() -> None:
+    """Work alone again, once all processes have come here."""
+    # The others have nothing left to do while the first still writes: of this they may wait longer than of a shutdown.
+    multihost_utils.sync_global_devices("parting")
+    jax.distributed.shutdown()
+
+
+def leave(status: int) -> int:
+    """The exit status again; of a process that has not parted from its team, the end.
+
+    It does not wait for the others: they may be gone, or wait for it. The first process ends last, for its end ends
+    all.
+    """
+    if jax.distributed.is_initialized():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if first():
+            time.sleep(LEAVING_SECONDS)
+        os._exit(status)
+    return status
+
+
+def lost(error: Exception) -> bool:
+    """Whether the line to another process broke. Between GPUs nobody notices, until JAX ends all after 100 s."""
+    return several() and "gloo" in str(error).lower()
 
 
 def several() -> bool:

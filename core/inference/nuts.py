@@ -226,4 +226,4 @@ def _flat(progress: _Progress) -> dict[str, np.ndarray]:
     return {name: np.concatenate(found) if found else np.zeros((0, 1)) for name, found in parts.items()}
 
 
-ENGINES["nuts"] = Engine(fit, draw)
+ENGINES["nuts"] = Engine(fit, draw, in_team=False)

@@ -17,7 +17,7 @@ from core.inference.checkpointing import from_arrays, to_arrays
 from core.inference.chunks import Advance, Pace, compile_chunks
 from core.inference.dividing import divide
 from core.inference.engines import ENGINES, Engine
-from core.inference.failing import reason_of
+from core.inference.failing import failed_fit, reason_of
 from core.inference.fit import Chunk, Ending, Fit, Outcome, Timing, Watcher
 from core.inference.guides import GUIDES
 from core.inference.hosts import agreed, several
@@ -47,7 +47,11 @@ def fit(plan: FitPlan, panel: Panel, watcher: Watcher, resume: Mapping[str, np.n
         ready = _prepare(run, panel, resume)
         _go(run, ready)
     except Exception as error:
-        run.end(Ending.FAILED, reason=reason_of(error, "an SVI run"))
+        reason = reason_of(error, "an SVI run")
+        if several():
+            # What it had reached lies on the devices of processes that may be gone.
+            return failed_fit(plan, reason, run.compile_seconds + run.run_seconds)
+        run.end(Ending.FAILED, reason=reason)
     return run.result()
 
 
@@ -121,7 +125,6 @@ def _prepare(run: _Run, panel: Panel, resume: Mapping[str, np.ndarray] | None) -
     wanted = refuse_if_too_big(plan, panel).data_home
     site = site_of(plan.placement)
     run.devices = site.devices
-    _refuse_if_apart(plan)
     batches = count_batches(panel.n_products, plan.svi.batch_products)
     _refuse_if_coupled(plan, site)
     run.parts = site.shards * batches
@@ -213,18 +216,6 @@ def _next_check(run: _Run) -> int:
         return run.plan.svi.steps
     every = _check_every(run)
     return (run.steps // every + 1) * every
-
-
-def _refuse_if_apart(plan: FitPlan) -> None:
-    if several() and plan.svi.start == "structured":
-        raise UserError(
-            Problem(
-                "start",
-                "the structured engine, asked for a start, runs in one process only",
-                "Set start=prior.",
-                where="start",
-            )
-        )
 
 
 def _refuse_if_streamed(plan: FitPlan, data_home: str) -> None:

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from core.inference.hosts import fetched
 from core.panel import Panel
 
 CELLS_PER_BLOCK = 80_000
@@ -57,8 +58,9 @@ class Places:
     shape: tuple[int, int]
 
     def gather(self, values: Any, level: str) -> np.ndarray:
-        """Values [block, height, ...] of a level ('row', 'series', 'product') in the panel's order; 0 for fillers."""
-        flat = np.asarray(values).reshape(-1, *np.shape(values)[2:])
+        """Values [block, height, ...] of a level ('row', 'series', 'product') in the panel's order; 0 for fillers.
+        Of several processes all must call it at the same point."""
+        flat = fetched(values).reshape(-1, *np.shape(values)[2:])
         at = getattr(self, level)
         return np.where((at >= 0).reshape(-1, *[1] * (flat.ndim - 1)), flat[np.maximum(at, 0)], 0)
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from core.inference.fit import Draws
+from core.inference.hosts import fetched
 from core.inference.structured.blas import small_algebra
 from core.inference.structured.columns import Columns
 from core.inference.structured.mixture import Component, Mixture, with_scales
@@ -174,7 +175,7 @@ def leaf_draws(solver: Solver, state: State, change: np.ndarray, seeds: Sequence
 
 def in_order(solver: Solver, values: Any, level: str) -> Float[np.ndarray, "draw leaf"]:
     """Values [block, draw, height] of a level in the panel's order; 0 for fillers."""
-    held = np.asarray(values)
+    held = fetched(values)
     by_draw = np.ascontiguousarray(held.transpose(1, 0, 2)).reshape(held.shape[1], -1)
     at = getattr(solver.places, level)
     found = np.take(by_draw, np.maximum(at, 0), axis=1)

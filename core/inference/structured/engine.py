@@ -18,6 +18,7 @@ from core.environment import describe_environment
 from core.inference.engines import ENGINES, Engine
 from core.inference.failing import failed_fit, reason_of
 from core.inference.fit import Chunk, Draws, Ending, Estimates, Fit, Outcome, Timing, Watcher
+from core.inference.hosts import agreed, fetched, several
 from core.inference.placement import site_of
 from core.inference.plan import FitPlan
 from core.inference.structured.check import check, no_check, warnings
@@ -73,7 +74,7 @@ class _Run:
         if ending is Ending.DIVERGED:
             return self._finish(single(state), ending, {})
         if ending is Ending.CONVERGED:
-            mixture = integrate(self.solver, state, self.watcher.should_stop)
+            mixture = integrate(self.solver, state, self._should_stop)
             found: Mapping[str, Any] = check(self.solver, mixture, self.plan.seed)
         else:
             mixture = single(state)
@@ -82,7 +83,8 @@ class _Run:
 
     def failed(self, reason: str) -> Fit:
         """What a fit that broke has to show: its last good state where there is one that can be drawn from."""
-        if self.good is not None:
+        # In a team it lies on the devices of processes that may be gone.
+        if self.good is not None and not several():
             try:
                 mixture = single(self.good)
                 return self._finish(mixture, Ending.FAILED, no_check(self.solver, mixture), reason)
@@ -100,7 +102,7 @@ class _Run:
             # Resumed where it had converged, to be drawn: a further step would make it another result.
             return Ending.CONVERGED, state
         while state.iteration < structured.max_iterations:
-            if state.iteration and self.watcher.should_stop():
+            if state.iteration and self._should_stop():
                 return Ending.STOPPED, state
             began = perf_counter()
             after = self._step(state)
@@ -111,9 +113,12 @@ class _Run:
             state = self.good = after
             self.losses.append(-(state.bound + gaussian_volume(state)))
             self.watcher.on_chunk(self._chunk(state, perf_counter() - began))
-            if state.converged(structured.tolerance):
+            if agreed(state.converged(structured.tolerance)):
                 return Ending.CONVERGED, state
         return Ending.NOT_CONVERGED, state
+
+    def _should_stop(self) -> bool:
+        return bool(agreed(self.watcher.should_stop()))
 
     def _step(self, state: State) -> State | None:
         """The next state; where numbers leave their range, that of a shorter step; None where no step helps."""
@@ -150,7 +155,7 @@ class _Run:
     def _estimates(self, state: State) -> Estimates:
         e, pinned = self.solver.columns.elasticity, list(self.watcher.pinned)
         at = self.solver.places.product[pinned] if pinned else np.zeros(0, np.int64)
-        mean, variance = (np.asarray(v).reshape(-1)[at] for v in (state.position.elasticity, state.variance))
+        mean, variance = (v.reshape(-1)[at] for v in fetched((state.position.elasticity, state.variance)))
         return Estimates(
             global_mean=float(state.means.market[0]),
             global_sd=float(np.sqrt(state.market_covariance[0, 0])),

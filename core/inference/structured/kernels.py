@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from core.inference import hosts
 from core.inference.structured.blocks import Blocks
 from core.inference.structured.columns import Columns
 from core.inference.structured.moments import log_ratio, moments_of
@@ -42,7 +43,7 @@ class Kernels:
     def put(self, values: Any, divided: bool = False) -> Any:
         """Arrays onto the devices: divided by block, or whole on each."""
         sharding = NamedSharding(self.mesh, PartitionSpec(AXIS) if divided else PartitionSpec())
-        return jax.tree.map(lambda leaf: jax.device_put(leaf, sharding), values)
+        return jax.tree.map(lambda leaf: hosts.put(leaf, sharding), values)
 
     def couple(self, prior: Precisions, position: Position, shared: np.ndarray) -> Coupling:
         """`passes.couple` over all blocks."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from core.inference.hosts import fetched
 from core.inference.structured import scales as scaling
 from core.inference.structured.blas import small_algebra
 from core.inference.structured.blocks import cut
@@ -202,8 +203,8 @@ class Solver:
         totals, log_phi = self.totals, state.scales.log_phi
         value = 0.0
         if self.linear:
-            position = state.position
-            value += totals.linear_part(np.asarray(position.elasticity), np.asarray(position.level), state.means.shared)
+            elasticity, level = fetched((state.position.elasticity, state.position.level))
+            value += totals.linear_part(elasticity, level, state.means.shared)
         if log_phi.size:
             value += float(np.sum(self.histogram.terms(log_phi, 0) - log_phi * self.histogram.total))
         return value

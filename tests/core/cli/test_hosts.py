@@ -14,7 +14,8 @@ import pytest
 from core.cli import main
 
 MARKET = ["--products", "15", "--periods", "20", "--categories", "3", "--seed", "5", "--likelihood", "poisson"]
-FIT = ["--engine", "svi", "--steps", "300", "--draws", "1000"]
+DRAWS = ["--draws", "1000"]
+SVI = ["--engine", "svi", "--steps", "300", *DRAWS]
 SAME = 1e-3
 """In sd: the same random numbers on as many devices; sums between processes are added in another order."""
 
@@ -31,6 +32,11 @@ def started(words, devices: int) -> subprocess.Popen:
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+def both_started(words) -> list[subprocess.Popen]:
+    team = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", "2"]
+    return [started([*words(k), *team, "--process-id", str(k)], devices=1) for k in range(2)]
+
+
 @pytest.fixture(scope="module")
 def market(tmp_path_factory):
     path = tmp_path_factory.mktemp("market") / "sales.csv"
@@ -39,18 +45,18 @@ def market(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [[], ["--batch-products", "5"]], ids=["full", "mini-batches"])
-def test_two_processes_find_what_one_finds_and_only_the_first_writes_and_talks(market, tmp_path, more):
-    alone = started([str(market), *FIT, *more, "--placement", "cpu:2", "--out", str(tmp_path / "alone")], devices=2)
+@pytest.mark.parametrize("fit, end", [
+    (DRAWS, "Converged after"),
+    ([*SVI, "--start", "structured"], "All 300 steps done."),
+    ([*SVI, "--batch-products", "5"], "All 300 steps done."),
+], ids=["structured", "svi from the structured posterior", "mini-batches"])  # fmt: skip
+def test_two_processes_find_what_one_finds_and_only_the_first_writes_and_talks(market, tmp_path, fit, end):
+    alone = started([str(market), *fit, "--placement", "cpu:2", "--out", str(tmp_path / "alone")], devices=2)
     assert alone.wait(timeout=300) == 0, alone.stderr.read()[-3000:]
-    team = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", "2"]
-    both = [
-        started([str(market), *FIT, *more, *team, "--process-id", str(k), "--out", str(tmp_path / str(k))], devices=1)
-        for k in range(2)
-    ]
+    both = both_started(lambda k: [str(market), *fit, "--out", str(tmp_path / str(k))])
     said = [process.communicate(timeout=300)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], said[0][-3000:] + said[1][-3000:]
-    assert "All 300 steps done." in said[0] and "steps" not in said[1]
+    assert end in said[0] and "steps" not in said[1]
     assert not (tmp_path / "1").exists()
     one, two = (pd.read_parquet(tmp_path / name / "elasticities.parquet") for name in ("alone", "0"))
     assert (np.abs(one["mean"] - two["mean"]) < SAME * one["sd"]).all()
@@ -59,17 +65,30 @@ def test_two_processes_find_what_one_finds_and_only_the_first_writes_and_talks(m
 
 @pytest.mark.slow
 def test_processes_that_were_given_different_plans_refuse(market, tmp_path):
-    team = ["--coordinator", f"127.0.0.1:{free_port()}", "--processes", "2", "--out", str(tmp_path / "out")]
-    both = [started([str(market), *FIT, *team, "--process-id", str(k), "--seed", str(k)], devices=1) for k in range(2)]
+    both = both_started(lambda k: [str(market), *SVI, "--out", str(tmp_path / "out"), "--seed", str(k)])
     said = [process.communicate(timeout=300)[1] for process in both]
     assert [process.returncode for process in both] == [2, 2], said
     assert all("do not have the same" in one for one in said)
 
 
+@pytest.mark.slow
+def test_a_process_that_is_killed_ends_the_fit_of_the_others_with_a_sentence(market, tmp_path):
+    endless = ["--engine", "svi", "--steps", "10000000", *DRAWS]
+    first, second = both_started(lambda k: [str(market), *endless, "--out", str(tmp_path / "out")])
+    assert any("step " in line for line in first.stderr), "it never began"
+    second.kill()
+    said = first.communicate(timeout=100)[1]
+    assert first.returncode == 1, said[-3000:]
+    assert "the line to another process broke" in said, said[-3000:]
+    assert "Traceback" not in said
+    assert not (tmp_path / "out").exists()
+    second.communicate()
+
+
 @pytest.mark.parametrize("words, said", [
     (["--coordinator", "here", "--engine", "svi"], "not HOST:PORT"),
     (["--coordinator", "a:1", "--processes", "2", "--process-id", "2", "--engine", "svi"], "no process 2 of 2"),
-    (["--coordinator", "a:1", "--engine", "structured"], "runs in one process"),
+    (["--coordinator", "a:1", "--engine", "nuts"], "runs in one process"),
     (["--coordinator", "a:1", "--engine", "svi", "--store"], "belongs to one process"),
 ])  # fmt: skip
 def test_a_team_that_cannot_be_is_refused_before_it_starts(market, tmp_path, capsys, words, said):
