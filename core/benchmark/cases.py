@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -150,8 +150,9 @@ def _svi(base: Cell, steps: int) -> Cell:
 
 
 DEVICE_MARKET = Cell("devices", "", products=2_000, periods=104)
-BATCH_MARKET = replace(DEVICE_MARKET, products=12_000, periods=157, loss="Trace_ELBO", particles=1, guide="AutoNormal")
-"""A market large enough for mini-batches: a step on 1,500 of its products reads 235,500 rows."""
+BATCH_MARKET = replace(DEVICE_MARKET, periods=157, loss="Trace_ELBO", particles=1, guide="AutoNormal")
+BATCH_SIZES = {12_000: BATCH_PRODUCTS, 100_000: BATCH_PRODUCTS[:1]}
+"""Products of the markets cut into mini-batches, and how many a step takes: 235,500 rows of 1,500 products."""
 
 
 def _devices(options: BenchmarkOptions) -> Iterator[Cell]:
@@ -162,15 +163,19 @@ def _devices(options: BenchmarkOptions) -> Iterator[Cell]:
         yield replace(base, variant="structured")
         yield replace(recipe, variant="article", steps=20)
     yield from (
-        cell for place in options.real_placements for cell in batch_cells(replace(BATCH_MARKET, placement=place))
+        replace(cell, placement=place)
+        for place in options.real_placements
+        for products, sizes in BATCH_SIZES.items()
+        for cell in batch_cells(products, sizes)
     )
 
 
-def batch_cells(market: Cell) -> Iterator[Cell]:
+def batch_cells(products: int, sizes: Sequence[int] = BATCH_PRODUCTS) -> Iterator[Cell]:
     """All products in every step, and mini-batches of each size with their data in either place."""
+    market = replace(BATCH_MARKET, products=products)
     yield replace(market, variant="all-products")
     for kind, (home, _) in BATCH_KINDS.items():
-        for size in BATCH_PRODUCTS:
+        for size in sizes:
             yield replace(market, variant=batch_variant(kind, size), batch_products=size, data_home=home)
 
 

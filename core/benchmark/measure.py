@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from core.benchmark.cases import BATCH_MARKET, Cell, batch_cells, blank, not_run
+from core.benchmark.cases import Cell, batch_cells, blank, not_run
 from core.benchmark.measure_article import measure_article, measure_article_extrapolated, measure_article_fit
 from core.benchmark.measure_live import RUNS, measure_live
 from core.benchmark.records import Record
@@ -174,7 +174,7 @@ METERS: Mapping[str, Callable[[Cell], Record]] = {
     "svi": _whole_fit,
     "svi-lowrank": _whole_fit,
     "nuts": _whole_fit,
-    **{cell.variant: _by_batch for cell in batch_cells(BATCH_MARKET)},
+    **{cell.variant: _by_batch for cell in batch_cells(1)},
     **dict.fromkeys(RUNS, measure_live),
 }
 """How each variant is measured."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from core.benchmark.cases import BATCH_PRODUCTS, BATCH_SIZES, batch_variant
 from core.benchmark.records import Record
 
 
@@ -123,9 +124,10 @@ def _live_ratio(over: str, under: str, small: bool, whole: bool) -> Callable[[Se
     return ratio
 
 
-def _batch_ratio(variant: str) -> Callable[[Sequence[Record]], float | None]:
+def _batch_ratio(variant: str, products: int) -> Callable[[Sequence[Record]], float | None]:
     def ratio(records: Sequence[Record]) -> float | None:
-        one, other = (_find(records, "devices", name) for name in (variant, "all-products"))
+        ours = [record for record in records if record.n_products == products]
+        one, other = (_find(ours, "devices", name) for name in (variant, "all-products"))
         return None if one is None or other is None else _divided(one.ns_per_obs_step, other.ns_per_obs_step)
 
     return ratio
@@ -199,12 +201,16 @@ TARGETS: tuple[Target, ...] = (
         False,
         _live_ratio("live", "fused", False, False),
     ),
-    Target(
-        "Mini-batches of 6,000 products on the device against all products a step, per row read, times its seconds",
-        "Mini-batch over all",
-        1.3,
-        False,
-        _batch_ratio("minibatch-6000"),
+    *(
+        Target(
+            f"Mini-batches of {BATCH_PRODUCTS[0]:,} of {products:,} products on the device against all products a "
+            "step, per row read, times its seconds",
+            f"Mini-batch, {products:,} products",
+            1.3,
+            False,
+            _batch_ratio(batch_variant("minibatch", BATCH_PRODUCTS[0]), products),
+        )
+        for products in BATCH_SIZES
     ),
 )
 """What must hold on two cores at 1.88 million rows."""

@@ -73,9 +73,13 @@ def test_targets_have_names_of_their_own():
 
 
 @pytest.mark.parametrize(("ns", "holds"), [(1.2, True), (1.4, False)])
-def test_a_mini_batch_is_judged_by_the_rows_it_reads_not_by_its_step(ns, holds):
-    whole = record(4.0, case="devices", variant="all-products", ns_per_obs_step=1.0)
-    batch = record(1.5, case="devices", variant="minibatch-6000", ns_per_obs_step=ns)
-    finding = _finding([whole, batch], "Mini-batches")
+@pytest.mark.parametrize("products", [12_000, 100_000])
+def test_a_mini_batch_is_judged_by_the_rows_it_reads_beside_all_products_of_its_market(products, ns, holds):
+    def timed(variant, n_products, ns_per_obs_step):
+        return record(4.0, case="devices", variant=variant, n_products=n_products, ns_per_obs_step=ns_per_obs_step)
+
+    other = [timed("all-products", 50, 9.0), timed("minibatch-6000", 50, 9.0)]
+    found = [*other, timed("all-products", products, 1.0), timed("minibatch-6000", products, ns)]
+    finding = _finding(found, f"of {products:,} products")
     assert finding.value == pytest.approx(ns)
     assert finding.holds is holds

@@ -199,15 +199,18 @@ def test_a_mini_batch_is_timed_per_row_that_its_step_reads(home, variant):
     assert record.ns_per_obs_step == pytest.approx(record.step_seconds.min / 24 * 1e9)
 
 
-def test_mini_batches_are_timed_beside_all_products_on_one_market():
+def test_mini_batches_are_timed_beside_all_products_on_their_market():
     cells = [
         cell for cell in cells_of(BenchmarkOptions(cases="devices", placements="cpu,cpu:2")) if "-" in cell.variant
     ]
     assert {cell.placement for cell in cells} == {"cpu"}
-    assert len({(cell.n_obs, cell.loss, cell.guide) for cell in cells}) == 1
-    sizes = {cell.variant: (cell.batch_products, batch_plan(cell).svi.data_home) for cell in cells}
-    assert sizes == {
-        "all-products": (0, "auto"), "minibatch-6000": (6_000, "device"), "minibatch-3000": (3_000, "device"),
-        "minibatch-1500": (1_500, "device"), "streamed-6000": (6_000, "host"), "streamed-3000": (3_000, "host"),
-        "streamed-1500": (1_500, "host"),
+    assert len({(cell.periods, cell.loss, cell.guide) for cell in cells}) == 1
+    sizes: dict = {}
+    for cell in cells:
+        sizes.setdefault(cell.products, {})[cell.variant] = (cell.batch_products, batch_plan(cell).svi.data_home)
+    large = {"all-products": (0, "auto"), "minibatch-6000": (6_000, "device"), "streamed-6000": (6_000, "host")}
+    assert sizes[100_000] == large
+    assert sizes[12_000] == {
+        **large, "minibatch-3000": (3_000, "device"), "minibatch-1500": (1_500, "device"),
+        "streamed-3000": (3_000, "host"), "streamed-1500": (1_500, "host"),
     }  # fmt: skip
