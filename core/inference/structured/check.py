@@ -64,13 +64,14 @@ def warnings(solver: Solver, mixture: Mixture) -> tuple[str, ...]:
     """Sentences on what of the result rests on priors more than on data."""
     said = []
     n = solver.n_categories
-    if mixture.names and n < FEW_CATEGORIES:
+    few = n < FEW_CATEGORIES
+    if mixture.names and few:
         noun = "category" if n == 1 else "categories"
         said.append(
             f"Only {n} {noun}: how far categories spread is known from their prior more than from the data, and with "
             "it the market's interval. Product intervals are not affected."
         )
-    vague = [name for name, sd in mixture.sd.items() if sd > VAGUE and not (name in mixture.names and n < 5)]
+    vague = [name for name, sd in mixture.sd.items() if sd > VAGUE and not (name in mixture.names and few)]
     if vague:
         said.append(f"The data hardly tell how far these spread: {_named(vague)}. Their intervals lean on the prior.")
     if mixture.left_out:
