@@ -135,7 +135,11 @@ def estimate_memory(plan: FitPlan, panel: Panel) -> MemoryEstimate:
         return MemoryEstimate(data, 4 * unknowns * FLOAT, 0, draws, head, on_device)
     parameters = guide_parameters(plan.svi.guide, unknowns, plan.svi.rank) * FLOAT
     cut, home = (panel.nbytes if batches > 1 else 0), ("host" if streamed else "device")
-    return MemoryEstimate(data, parameters, OPTIMISER_COPIES * parameters, draws, mini_batches=cut, data_home=home)
+    own = MemoryEstimate(data, parameters, OPTIMISER_COPIES * parameters, draws, mini_batches=cut, data_home=home)
+    if plan.svi.start == "structured" and not streamed:
+        # One fit after the other: what the first took is free again for the second.
+        return max(own, estimate_memory(replace(plan, engine="structured"), panel), key=lambda one: one.total)
+    return own
 
 
 def _bytes_streamed(panel: Panel, batches: int) -> int:

@@ -218,6 +218,18 @@ def test_what_products_share_is_counted_as_covariances_in_float64_by_point(time_
     assert estimate.total == estimate.data + estimate.parameters + estimate.head + estimate.draws
 
 
+def test_a_start_from_the_structured_posterior_counts_that_fit_where_it_is_the_larger():
+    panel = market_panel(products=12, periods=40)
+    plain = FitPlan(engine="svi")
+    started = plan_with(plain, start="structured")
+    whole = estimate_memory(FitPlan(), panel)
+    assert whole.head > 0 and estimate_memory(plain, panel).total < whole.total
+    assert estimate_memory(started, panel) == whole
+    wide = plan_with(started, guide="AutoIAFNormal")
+    assert estimate_memory(wide, panel) == estimate_memory(plan_with(wide, start="prior"), panel)
+    assert estimate_memory(wide, panel).total > whole.total
+
+
 def test_a_market_too_large_for_points_is_counted_with_one(monkeypatch):
     panel, plan = market_panel(), FitPlan(model=ModelPlan(scales="learned"))
     monkeypatch.setattr(memory, "MOST_CELLS", 7 * panel.n_rows * panel.n_slots)
