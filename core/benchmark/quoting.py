@@ -35,17 +35,23 @@ def steps_in_short(report: Report) -> str:
 
 
 def scale_in_short(report: Report) -> str:
-    """The largest structured fit; '' where none was measured on the CPU."""
+    """The structured fits of most rows and of most products; '' where none was measured on the CPU."""
     fits = _structured(report, "scale")
     if not fits:
         return ""
-    largest = max(fits, key=lambda record: record.n_obs)
-    memory = largest.accuracy.get("peak_bytes")
-    peak = f", {memory / 1e9:.3g} GB at the peak of the process" if memory else ""
+    most_rows = max(fits, key=lambda record: record.n_obs)
+    most_products = max(fits, key=lambda record: (record.n_products, record.n_obs))
+    told = dict.fromkeys(map(_fit_in_words, (most_rows, most_products)))
     return (
-        f"On {_cores(largest)} (run of {report.started[:10]}) a structured fit of {_rows(largest)}, from panel to "
-        f"summaries, took {largest.run_seconds:.3g} s and {largest.compile_seconds:.3g} s of compilation{peak}."
+        f"On {_cores(most_rows)} (run of {report.started[:10]}) a structured fit, from panel to summaries and "
+        f"compilation included, took {', and '.join(told)}."
     )
+
+
+def _fit_in_words(record: Record) -> str:
+    memory = record.accuracy.get("peak_bytes")
+    peak = f"; {memory / 1e9:.3g} GB at the peak of the process" if memory else ""
+    return f"{record.total_seconds:.3g} s for {_rows(record)} ({record.n_products:,} products{peak})"
 
 
 def _structured(report: Report, case: str) -> Sequence[Record]:

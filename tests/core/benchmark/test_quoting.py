@@ -17,8 +17,11 @@ def _steps(started, panel=2.0, **changes):
     return report(*sides, record(100.0, variant="article", **renyi), record(4.0, **renyi), fit, started=started)
 
 
-def _scale(started, *rows):
-    fits = (record(12.0, case="scale", variant="structured", n_obs=n, accuracy=FIT) for n in rows)
+def _scale(started, *sizes):
+    fits = (
+        record(12.0, case="scale", variant="structured", n_products=p, n_obs=n, compile_seconds=0.5, accuracy=FIT)
+        for p, n in sizes
+    )
     return report(*fits, started=started)
 
 
@@ -30,10 +33,17 @@ def test_the_newest_run_that_has_both_sides_is_quoted():
     assert "89.5 % of its 90 % intervals" in sentence
 
 
-def test_the_largest_fit_of_the_newest_scale_is_quoted():
-    (sentence,) = in_short([_scale("2026-01-01T00:00:00Z", 10_000, 15_600_000)])
-    assert "a structured fit of 15.6 million rows, from panel to summaries, took 12 s and 0.5 s" in sentence
-    assert "2.5 GB at the peak" in sentence
+def test_the_fit_of_most_rows_is_quoted():
+    (sentence,) = in_short([_scale("2026-01-01T00:00:00Z", (64, 10_000), (100_000, 15_600_000))])
+    told = "took 12.5 s for 15.6 million rows (100,000 products; 2.5 GB at the peak of the process)."
+    assert sentence.endswith(told)
+
+
+def test_beside_it_the_fit_of_most_products_is_quoted():
+    (sentence,) = in_short([_scale("2026-01-01T00:00:00Z", (1_000_000, 26_000_000), (262_144, 40_900_000))])
+    rows, products = sentence.split(", and ")
+    assert "40.9 million rows (262,144 products" in rows
+    assert "26 million rows (1,000,000 products" in products
 
 
 def test_nothing_is_quoted_that_was_not_measured():
@@ -41,7 +51,7 @@ def test_nothing_is_quoted_that_was_not_measured():
     assert "## In short" not in as_page([report(record())])
 
 
-@pytest.mark.parametrize(("number", "page"), [(0, "README.md"), (1, "docs/method.md")])
+@pytest.mark.parametrize(("number", "page"), [(0, "README.md"), (1, "README.md"), (1, "docs/method.md")])
 def test_pages_quote_what_is_recorded(number, page):
     sentence = in_short(shipped_reports())[number]
     words = " ".join((ROOT / page).read_text(encoding="utf-8").split())
