@@ -56,7 +56,7 @@ def _live(browser: Browser, address: str) -> None:
     tab.goto(f"{address}/model")
     tab.get_by_text("SVI", exact=True).click()
     steps = tab.get_by_role("spinbutton", name="Steps")
-    steps.fill("20000")
+    steps.fill("100000")
     steps.press("Enter")
     tab.get_by_role("button", name="Start").click()
     expect(tab.get_by_text("Loss per observation went from", exact=False).first).to_be_visible(timeout=FIT_MS)
