@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from statistics import mode
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -135,18 +136,20 @@ def _accuracy_row(record: Record) -> tuple[object, ...]:
 def scaling_lines(records: Iterable[Record], theme: Theme = "light") -> Chart:
     """Seconds against rows, both on log scales: a whole structured fit, one step of the others."""
     runs = [record for record in records if record.case == "scale" and record.success]
+    usual = mode([_periods(r) for r in runs]) if runs else 0
     data = pd.DataFrame(
-        [(f"{r.variant}, {_work(r)}, {r.placement}", r.variant, r.placement, r.n_obs, _scale_seconds(r)) for r in runs],
-        columns=["what", "variant", "placement", "rows", "seconds"],
+        [(_line_of(r, usual), r.variant, r.placement, r.n_products, r.n_obs, _scale_seconds(r)) for r in runs],
+        columns=["what", "variant", "placement", "products", "rows", "seconds"],
     ).sort_values(["what", "rows"], ignore_index=True)
     figure = blank(theme, "rows (log scale)", "seconds (log scale)", height=420)
     for what, part in data.groupby("what", sort=False):
         figure.add_trace(
             go.Scatter(
-                x=part["rows"], y=part["seconds"], mode="lines+markers", name=str(what),
+                x=part["rows"], y=part["seconds"], mode="lines+markers", name=str(what), customdata=part["products"],
                 line={"color": colour(THINGS[part["variant"].iloc[0]], theme),
                       "dash": "solid" if part["placement"].iloc[0] == "cpu" else "dash"},
-                hovertemplate="%{x:,} rows: %{y:.3g} s<extra></extra>",
+                marker_symbol="star" if str(what).endswith("periods") else "circle", marker_size=9,
+                hovertemplate="%{x:,} rows of %{customdata:,} products: %{y:.3g} s<extra></extra>",
             )
         )  # fmt: skip
     figure.update_xaxes(type="log", dtick=1)
@@ -154,8 +157,15 @@ def scaling_lines(records: Iterable[Record], theme: Theme = "light") -> Chart:
     return Chart(figure, scaling_words(data), data)
 
 
-def _work(record: Record) -> str:
-    return "one step" if record.loss else "whole fit"
+def _line_of(record: Record, usual: int) -> str:
+    """Which line a record is on: markets of other periods than the `usual` cost otherwise per row."""
+    work = "one step" if record.loss else "whole fit"
+    periods = "" if _periods(record) == usual else f", {_periods(record):,} periods"
+    return f"{record.variant}, {work}, {record.placement}{periods}"
+
+
+def _periods(record: Record) -> int:
+    return record.n_obs // max(record.n_products, 1)
 
 
 def _scale_seconds(record: Record) -> float | None:

@@ -205,7 +205,7 @@ TARGETS: tuple[Target, ...] = (
         Target(
             f"Mini-batches of {BATCH_PRODUCTS[0]:,} of {products:,} products on the device against all products a "
             "step, per row read, times its seconds",
-            f"Mini-batch, {products:,} products",
+            f"Mini-batch of {products:,}",
             1.3,
             False,
             _batch_ratio(batch_variant("minibatch", BATCH_PRODUCTS[0]), products),

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from core.benchmark.options import CASE_HELP
 from core.environment import Environment
 from core.errors import Problem, UserError
 
@@ -166,6 +167,23 @@ class Report:
     """The cell and round in progress, in words."""
     remark: str = ""
     """What a reader must know of the run: of one that was out of time, how much it had, and how to allow more."""
+
+    def records_of(self, case: str) -> tuple[Record, ...]:
+        return tuple(record for record in self.records if record.case == case)
+
+
+def newest_of_each_case(reports: Iterable[Report]) -> Report | None:
+    """One report of the newest run that finished of each case, in the order of `CASE_HELP`; None for fewer than two
+    runs. Both sides of every ratio are of one case, and so of one run still."""
+    newest: dict[str, Report] = {}
+    for report in sorted((one for one in reports if one.state == "finished"), key=lambda one: one.started):
+        newest |= {record.case: report for record in report.records}
+    runs = sorted({report.started: report for report in newest.values()}.values(), key=lambda one: one.started)
+    if len(runs) < 2:
+        return None
+    records = tuple(record for case in CASE_HELP if case in newest for record in newest[case].records_of(case))
+    commands = "; ".join(report.command for report in runs)
+    return Report(runs[-1].started, commands, {}, records, len(records))
 
 
 def record_from_dict(values: Mapping[str, Any]) -> Record:

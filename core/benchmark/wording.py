@@ -12,9 +12,10 @@ from core.report.wording import plural, seconds, share
 
 
 def label_of(record: Record) -> str:
-    """A record in a few words: 'panel · RenyiELBO x 4 · cpu'."""
+    """A record in a few words: 'panel · RenyiELBO x 4 · cpu', with its steps where they are a choice."""
     loss = f"{record.loss} x {record.particles}" if record.particles > 1 else record.loss
-    return " · ".join(part for part in (record.variant, loss, record.placement) if part)
+    steps = plural(record.steps, "step") if record.case == "posterior" and record.loss else ""
+    return " · ".join(part for part in (record.variant, loss, record.placement, steps) if part)
 
 
 def speedup_words(found: Sequence[Speedup], baseline: str) -> str:

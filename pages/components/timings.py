@@ -20,7 +20,7 @@ from core.benchmark.jobs import ask_to_stop, last_words, running, start_benchmar
 from core.benchmark.options import CASE_HELP, BenchmarkOptions
 from core.benchmark.published import NOTE
 from core.benchmark.ratios import BASELINES, check_targets
-from core.benchmark.records import Report
+from core.benchmark.records import Report, newest_of_each_case
 from core.benchmark.runner import kept_reports, shipped_reports
 from core.declare import declarations
 from core.errors import UserError
@@ -50,10 +50,14 @@ QUICK = {"products": 2_000, "periods": 104, "rounds": 1, "seconds": 1.0}
 
 
 def reports() -> dict[str, tuple[Report, bool]]:
-    """Reports by label, newest first, each with whether it came with the project."""
-    found = [(report, False) for report in kept_reports(settings())]
-    found += [(report, True) for report in shipped_reports()]
-    return {_label(report, shipped): (report, shipped) for report, shipped in found if report.records}
+    """Reports by label, newest first, each with whether it came with the project. Of those that did, the newest run of
+    every case comes first, in one."""
+    shipped = shipped_reports()
+    found = [(_label(report, False), (report, False)) for report in kept_reports(settings())]
+    if together := newest_of_each_case(shipped):
+        found.append((f"{_label(together, True)}: every case", (together, True)))
+    found += [(_label(report, True), (report, True)) for report in shipped]
+    return {label: entry for label, entry in found if entry[0].records}
 
 
 def _label(report: Report, shipped: bool) -> str:
@@ -150,7 +154,7 @@ def top_line(report: Report) -> None:
             told = bound if finding.holds else f"missed: {bound}"
             st.metric(
                 finding.target.short, f"{finding.value:.3g} {_unit(unit)}", told,
-                delta_color="off", delta_arrow="off", border=True, width=190, help=finding.sentence,
+                delta_color="off", delta_arrow="off", border=True, width=186, help=finding.sentence,
             )  # fmt: skip
 
 
@@ -222,7 +226,9 @@ def _published(report: Report) -> None:
 
 
 def _everything(report: Report, others: tuple[Report, ...]) -> None:
-    earlier = tuple(other for other in others if other.started < report.started)
+    # One that was put together of several runs is not compared with these.
+    apart = (other for other in others if not any(record in report.records for record in other.records))
+    earlier = tuple(other for other in apart if other.started < report.started)
     table = record_table(report.records, earlier)
     st.dataframe(table, hide_index=True, key="all-records", height=480, alt="Every record of the report")
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -80,6 +80,23 @@ def test_the_newest_report_is_shown_first_and_an_older_one_by_choice(page, tmp_p
     assert page.metric[0].value == "17 x faster"
 
 
+def test_what_came_with_the_project_is_shown_in_one_until_this_machine_has_a_run_of_its_own(page, tmp_path):
+    live = [record(1.0, case="live", variant=name, n_obs=n) for n in (100, 900) for name in ("live", "fused")]
+    for number, records in enumerate([STEP, live]):
+        made = report(*records, started=f"2026-01-0{1 + number}T00:00:00Z")
+        write_report(made, tmp_path / "shipped" / f"{number}.json")
+    page.run()
+    assert [metric.value for metric in page.metric] == ["17 x faster", "1 x", "1 x"]
+    assert [label.endswith(": every case") for label in page.selectbox(key="report").options] == [True, False, False]
+    page.session_state["timing-view"] = "Everything"
+    page.run()
+    assert not page.exception
+    assert len(page.dataframe[0].value) == len(STEP) + len(live)
+    _keep(tmp_path, record(34.0, variant="article"), record(1.0), started="2026-01-09T00:00:00Z")
+    fresh = AppTest.from_file(str(PAGE), default_timeout=IMPORTS_SECONDS).run()
+    assert [metric.value for metric in fresh.metric] == ["34 x faster"]
+
+
 @pytest.mark.parametrize("records", [STEP, ()], ids=["some", "none"])
 def test_a_report_that_ran_out_of_time_says_how_to_allow_more(page, tmp_path, records):
     remark = jobs.time_limit(Settings(benchmark_minutes=30), iter([0.0, 1_800.0]).__next__)()

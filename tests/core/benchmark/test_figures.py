@@ -67,7 +67,15 @@ def test_accuracy_is_drawn_against_the_seconds_of_the_whole_fit():
     chart = accuracy_chart([_fit("structured", 3.0, 0.1), _fit("article", 40.0, 1.2)])
     assert chart.data["seconds"].tolist() == [3.0, 40.0]
     assert {trace.name for trace in chart.figure.data} == {"article", "structured"}
-    assert "structured · Trace_ELBO · cpu reached 0.100" in chart.alt
+    assert "structured · Trace_ELBO · cpu · 100 steps reached 0.100" in chart.alt
+
+
+def test_fits_of_other_step_counts_have_bars_of_their_own():
+    fits = [record(float(n), n, case="posterior", variant="svi") for n in (300, 1_000)]
+    end = record(9e4, 10**6, case="posterior", variant="article-extrapolated")
+    chart = speedup_bars([*fits, end], "posterior")
+    assert chart.data["what"].is_unique
+    assert "svi · Trace_ELBO · cpu · 1,000 steps" in set(chart.data["what"])
 
 
 def test_an_extrapolated_time_is_a_labelled_line_without_an_error():
@@ -88,12 +96,24 @@ def test_small_markets_are_not_mixed_with_the_large_one():
 
 
 def test_scaling_counts_a_step_where_there_is_a_loss_and_the_whole_fit_elsewhere():
-    steps = [record(rows / 1e6, case="scale", n_obs=rows) for rows in (10_000, 160_000)]
+    steps = [record(rows / 1e6, case="scale", n_products=rows // 100, n_obs=rows) for rows in (10_000, 160_000)]
     fit = record(3.0, case="scale", variant="structured", loss="", particles=0, compile_seconds=1.0)
     data = scaling_lines([*steps, fit]).data.set_index(["variant", "rows"])["seconds"]
     assert data["panel", 160_000] == pytest.approx(0.16 / 100)
     assert data["structured", 1_000] == pytest.approx(4.0)
     assert "16 times the rows took 16 times as long" in scaling_lines(steps).alt
+
+
+def test_a_market_of_other_periods_is_not_on_the_line():
+    sizes = [(10, 1_000), (100, 10_000), (1_000, 26_000)]
+    fits = [
+        record(rows / 1e6, case="scale", variant="structured", loss="", particles=0, n_products=p, n_obs=rows)
+        for p, rows in sizes
+    ]
+    chart = scaling_lines(fits)
+    assert [len(trace.x) for trace in chart.figure.data] == [2, 1]
+    assert chart.figure.data[1].name == "structured, whole fit, cpu, 26 periods"
+    assert chart.data["products"].tolist() == [10, 100, 1_000]
 
 
 def test_the_table_has_every_record_and_the_reason_of_those_that_did_not_run():

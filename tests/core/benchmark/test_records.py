@@ -12,6 +12,7 @@ from core.benchmark.records import (
     best_earlier,
     compare,
     merge_rounds,
+    newest_of_each_case,
     read_report,
     write_report,
 )
@@ -104,3 +105,16 @@ def test_an_extrapolated_time_says_so():
 
 def test_every_measure_has_a_sentence():
     assert all(sentence[0].isupper() for sentence in MEASURES.values())
+
+
+def test_the_newest_finished_run_of_each_case_makes_one_report_whose_ratios_stay_within_a_run():
+    def run(day, *cases, **changes):
+        made = (record(float(day), case=case) for case in cases)
+        return report(*made, started=f"2026-01-0{day}T00:00:00Z", command=f"run {day}", **changes)
+
+    runs = [run(3, "live"), run(2, "step", "live"), run(1, "step", "scale"), run(4, "scale", state="cancelled")]
+    together = newest_of_each_case(runs)
+    assert [(found.case, found.run_seconds) for found in together.records] == [("step", 2), ("live", 3), ("scale", 1)]
+    assert (together.started, together.command) == ("2026-01-03T00:00:00Z", "run 1; run 2; run 3")
+    assert newest_of_each_case(runs[:1]) is None
+    assert newest_of_each_case([]) is None
