@@ -17,7 +17,7 @@ from core.cli import sales, stored
 from core.cli.options import add_declared, gathered, place, settled
 from core.cli.problems import say_problems
 from core.cli.progress import Narrator, interrupts, say_outcome
-from core.cli.status import DONE, INTERRUPTED, UNUSABLE, status_of
+from core.cli.status import BAD_INPUT, DONE, INTERRUPTED, UNUSABLE, status_of
 from core.data.choices import Choices
 from core.data.encoding import encode
 from core.data.roles import Roles
@@ -26,7 +26,7 @@ from core.data.source import Source
 from core.errors import Problem, UserError
 from core.inference.engines import ENGINES, fit
 from core.inference.fit import Ending, Fit, Watcher
-from core.inference.hosts import Team, first, join, leave, part, refuse_different
+from core.inference.hosts import Team, first, join, leave, line_broken, parted, refuse_different
 from core.inference.memory import free_memory
 from core.inference.plan import FitPlan, plan_to_dict, plan_with
 from core.inference.refusal import refuse_if_too_big
@@ -81,31 +81,46 @@ class Order:
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
+def _run_here(arguments: argparse.Namespace, order: Order) -> int:
+    found = _found(order)
+    return UNUSABLE if found is None else _write(arguments.out, order, *found)
+
+
 def _run_together(arguments: argparse.Namespace, order: Order) -> int:
-    refuse_different("file, columns, choices and plan", order.fingerprint)
-    status = _run_here(arguments, order)
-    if status != UNUSABLE:
-        part()
+    """The same in one of several processes, which part when they are done; `leave` is for all other ends."""
+    try:
+        refuse_different("file, columns, choices and plan", order.fingerprint)
+        found = _found(order)
+        if found is None:
+            return UNUSABLE
+        status = parted(status_of(lambda: _write(arguments.out, order, *found)) if first() else DONE)
+    except Exception as error:
+        if told := line_broken(error):
+            raise told from None
+        raise
+    if status == BAD_INPUT and not first():
+        raise UserError(Problem("team", "the first process could not write the results", "See what it says."))
     return status
 
 
-def _run_here(arguments: argparse.Namespace, order: Order) -> int:
-    plan, table = order.plan, order.sales
-    panel, labels = encode(table)
+def _found(order: Order) -> tuple[Fit, Posterior] | None:
+    """The fit and its posterior; None where the fit, as is then said, has none. A team must come here together."""
+    plan = order.plan
+    panel, labels = encode(order.sales)
     estimate = refuse_if_too_big(plan, panel, free_memory(plan.placement), load_settings().memory_share)
     if estimate.remark and first():
         print(estimate.remark, file=sys.stderr)
     result = _fitted(plan, panel)
-    stopped = result.outcome.ending is Ending.STOPPED
     if first():
         say_outcome(result.outcome.sentence)
-    if not result.outcome.usable:
-        return UNUSABLE
-    posterior = posterior_of(result, panel, labels, plan.seed)
-    if first():
-        write_result(arguments.out, posterior, result, table.account, table.name, table.sha256)
-        print(_summary(posterior, result, arguments.out), file=sys.stderr)
-    return INTERRUPTED if stopped else DONE
+    return (result, posterior_of(result, panel, labels, plan.seed)) if result.outcome.usable else None
+
+
+def _write(folder: Path, order: Order, result: Fit, posterior: Posterior) -> int:
+    table = order.sales
+    write_result(folder, posterior, result, table.account, table.name, table.sha256)
+    print(_summary(posterior, result, folder), file=sys.stderr)
+    return INTERRUPTED if result.outcome.ending is Ending.STOPPED else DONE
 
 
 def _run_stored(arguments: argparse.Namespace, order: Order) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from core.environment import describe_environment
 from core.errors import UserError
 from core.inference.fit import Ending, Fit, Outcome, Timing
-from core.inference.hosts import lost
+from core.inference.hosts import line_broken
 from core.inference.plan import FitPlan
 
 LOG = logging.getLogger(__name__)
@@ -17,10 +17,9 @@ LOG = logging.getLogger(__name__)
 
 def reason_of(error: Exception, what: str) -> str:
     """Why `what` failed, for `Ending.FAILED`; an error that no one foresaw is logged with its traceback."""
-    if isinstance(error, UserError):
-        return " ".join(str(problem) for problem in error.problems)
-    if lost(error):
-        return "the line to another process broke, which may say why; start all of them again"
+    foreseen = error if isinstance(error, UserError) else line_broken(error)
+    if foreseen is not None:
+        return " ".join(str(problem) for problem in foreseen.problems)
     LOG.error("%s failed", what, exc_info=error)
     first_line = (str(error).splitlines() or ["no message"])[0]
     return f"{type(error).__name__}: {first_line}"

@@ -72,11 +72,12 @@ def join(team: Team) -> None:
         ) from None
 
 
-def part() -> None:
-    """Work alone again, once all processes have come here."""
-    # The others have nothing left to do while the first still writes: of this they may wait longer than of a shutdown.
-    multihost_utils.sync_global_devices("parting")
+def parted(status: int) -> int:
+    """The first process' exit status, once all have come here; from here on each works alone again."""
+    # For what the first still writes the others may wait longer here than in a shutdown.
+    status = agreed(status)
     jax.distributed.shutdown()
+    return status
 
 
 def leave(status: int) -> int:
@@ -94,9 +95,15 @@ def leave(status: int) -> int:
     return status
 
 
-def lost(error: Exception) -> bool:
-    """Whether the line to another process broke. Between GPUs nobody notices, until JAX ends all after 100 s."""
-    return several() and "gloo" in str(error).lower()
+def line_broken(error: Exception) -> UserError | None:
+    """What to say of an error that comes of the line to another process having broken; None of any other.
+
+    Between GPUs nobody notices, until JAX ends all after 100 s.
+    """
+    if not several() or "gloo" not in str(error).lower():
+        return None
+    remedy = "See what that process says, then start all of them again."
+    return UserError(Problem("team", "the line to another process broke", remedy, where="--coordinator"))
 
 
 def several() -> bool:

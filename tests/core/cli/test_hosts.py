@@ -85,6 +85,17 @@ def test_a_process_that_is_killed_ends_the_fit_of_the_others_with_a_sentence(mar
     second.communicate()
 
 
+@pytest.mark.slow
+def test_where_the_first_cannot_write_both_say_why_they_end(market, tmp_path):
+    (tmp_path / "0" / "elasticities.parquet" / "in the way").mkdir(parents=True)
+    both = both_started(lambda k: [str(market), *DRAWS, "--out", str(tmp_path / str(k))])
+    said = [process.communicate(timeout=100)[1] for process in both]
+    assert [process.returncode for process in both] == [2, 2], said[0][-3000:] + said[1][-3000:]
+    assert "Is a directory" in said[0]
+    assert "the first process could not write the results" in said[1]
+    assert "Traceback" not in said[0] + said[1]
+
+
 @pytest.mark.parametrize("words, said", [
     (["--coordinator", "here", "--engine", "svi"], "not HOST:PORT"),
     (["--coordinator", "a:1", "--processes", "2", "--process-id", "2", "--engine", "svi"], "no process 2 of 2"),
