@@ -25,6 +25,7 @@ from core.data.sales import SalesTable
 from core.data.source import Source
 from core.errors import Problem, UserError
 from core.inference.engines import ENGINES, fit
+from core.inference.failing import reason_of
 from core.inference.fit import Ending, Fit, Watcher
 from core.inference.hosts import Team, first, join, leave, line_broken, parted, refuse_different
 from core.inference.memory import free_memory
@@ -94,10 +95,12 @@ def _run_together(arguments: argparse.Namespace, order: Order) -> int:
         if found is None:
             return UNUSABLE
         status = parted(status_of(lambda: _write(arguments.out, order, *found)) if first() else DONE)
-    except Exception as error:
-        if told := line_broken(error):
-            raise told from None
+    except (UserError, OSError, MemoryError):
         raise
+    except Exception as error:
+        # Nothing may pass `leave` by: the others would wait for this process.
+        remedy = "See what the other processes say, then start all of them again."
+        raise line_broken(error) or UserError(Problem("team", reason_of(error, "a shared fit"), remedy)) from None
     if status == BAD_INPUT and not first():
         raise UserError(Problem("team", "the first process could not write the results", "See what it says."))
     return status
@@ -111,7 +114,7 @@ def _found(order: Order) -> tuple[Fit, Posterior] | None:
     if estimate.remark and first():
         print(estimate.remark, file=sys.stderr)
     result = _fitted(plan, panel)
-    if first():
+    if first() or result.outcome.ending is Ending.FAILED:
         say_outcome(result.outcome.sentence)
     return (result, posterior_of(result, panel, labels, plan.seed)) if result.outcome.usable else None
 

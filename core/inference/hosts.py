@@ -56,6 +56,8 @@ def join(team: Team) -> None:
     Raises UserError when the others are not to be found.
     """
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    # It would catch SIGTERM, which then ends nobody.
+    jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(
             team.address, team.processes, team.number, initialization_timeout=WAIT_SECONDS

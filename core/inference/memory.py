@@ -136,9 +136,10 @@ def estimate_memory(plan: FitPlan, panel: Panel) -> MemoryEstimate:
     parameters = guide_parameters(plan.svi.guide, unknowns, plan.svi.rank) * FLOAT
     cut, home = (panel.nbytes if batches > 1 else 0), ("host" if streamed else "device")
     own = MemoryEstimate(data, parameters, OPTIMISER_COPIES * parameters, draws, mini_batches=cut, data_home=home)
-    if plan.svi.start == "structured" and not streamed:
+    if plan.svi.start == "structured":
         # One fit after the other: what the first took is free again for the second.
-        return max(own, estimate_memory(replace(plan, engine="structured"), panel), key=lambda one: one.total)
+        first = replace(estimate_memory(replace(plan, engine="structured"), panel), data_home=home)
+        return max(own, first, key=lambda one: one.total)
     return own
 
 

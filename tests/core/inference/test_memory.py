@@ -225,6 +225,8 @@ def test_a_start_from_the_structured_posterior_counts_that_fit_where_it_is_the_l
     whole = estimate_memory(FitPlan(), panel)
     assert whole.head > 0 and estimate_memory(plain, panel).total < whole.total
     assert estimate_memory(started, panel) == whole
+    streamed = plan_with(started, batch_products=4, data_home="host")
+    assert estimate_memory(streamed, panel) == replace(whole, data_home="host"), "streaming sheds no head"
     wide = plan_with(started, guide="AutoIAFNormal")
     assert estimate_memory(wide, panel) == estimate_memory(plan_with(wide, start="prior"), panel)
     assert estimate_memory(wide, panel).total > whole.total
