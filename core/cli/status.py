@@ -9,7 +9,7 @@ from core.cli.problems import say_problems
 from core.errors import Problem, UserError
 
 DONE, UNUSABLE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Done; a fit without a usable posterior; the input is at fault; stopped by Ctrl-C, what there was is kept."""
+"""Done; a fit without a usable posterior; the input is at fault; stopped by Ctrl-C: what was kept is said."""
 
 
 def status_of(work: Callable[[], int]) -> int:
