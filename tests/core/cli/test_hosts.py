@@ -26,10 +26,25 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
+RUNNING: list[subprocess.Popen] = []
+
+
+@pytest.fixture(autouse=True)
+def none_left():
+    """A test that fails leaves no fit behind."""
+    yield
+    while RUNNING:
+        RUNNING[-1].kill()
+        RUNNING.pop().wait()
+
+
 def started(words, devices: int) -> subprocess.Popen:
     environment = {**os.environ, "JAX_NUM_CPU_DEVICES": str(devices)}
     command = [sys.executable, "-m", "core", "fit", *words]
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    RUNNING.append(
+        subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    )
+    return RUNNING[-1]
 
 
 def both_started(words) -> list[subprocess.Popen]:

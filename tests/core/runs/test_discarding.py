@@ -72,6 +72,7 @@ def test_a_later_wish_does_not_take_it_back(manager: RunManager, walk: Walk, req
 def test_it_cannot_be_queued_again(manager: RunManager, walk: Walk, request_for: RunRequest):
     run_id = manager.submit(request_for)
     finish(manager, run_id)
+    manager._swept = float("inf")
     manager.store.update(run_id, wish="discard")
     with pytest.raises(UserError, match="There is no run"):
         manager.more_steps(run_id, 10)
